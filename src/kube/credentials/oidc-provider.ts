@@ -12,6 +12,8 @@ import { readTextFile, textOf } from './kubeconfig-file.ts';
 import { proxyFromEnvironment } from './proxy-environment.ts';
 
 const TIMEOUT_MS = 30_000;
+/** Of the provider's description, and of its tokens. */
+const RESPONSE_BYTES_MAX = 1024 * 1024;
 /** A token that expires sooner is renewed. */
 const EXPIRY_MARGIN_MS = 10_000;
 
@@ -81,6 +83,7 @@ export class OidcProvider {
       clock: this.#clock,
       metrics: { requested: () => undefined },
       userAgent: 'endpoint-syncer',
+      responseBytesMax: RESPONSE_BYTES_MAX,
     });
     const { status, text } = await transport.send({
       method: form === undefined ? 'GET' : 'POST',

@@ -41,6 +41,8 @@ interface Applied {
 }
 
 const PLUGIN_TIMEOUT_MS = 60_000;
+/** A token or a certificate has a few thousand characters. */
+const PRINTED_MAX = 256 * 1024;
 /** How long a credential is used before the authenticator is called again, which checks its expiry. */
 const FRESH_MS = 5000;
 /** The minimum interval between renewals of a credential that the server rejects. */
@@ -160,10 +162,20 @@ async function createExecAuthenticator(): Promise<Authenticator> {
     });
     // The class takes what the plugin printed for the whole reason, which may be nothing.
     let isSilent = true;
+    let printed = 0;
     plugin.stderr.once('data', () => (isSilent = false));
+    const count = (text: string | Buffer): void => {
+      printed += text.length;
+      if (printed <= PRINTED_MAX) return;
+      plugin.kill('SIGKILL');
+      // Its own children may go on printing.
+      for (const stream of [plugin.stdout, plugin.stderr]) stream.destroy();
+    };
+    for (const stream of [plugin.stdout, plugin.stderr]) stream.on('data', count);
     plugin.once('close', (code, signal) => {
       const how = signal === null ? `exited with ${code}` : `was ended by ${signal}`;
-      if (code !== 0 && isSilent) plugin.stderr.emit('data', `it printed no error, and ${how}`);
+      if (printed > PRINTED_MAX) plugin.stderr.emit('data', `it printed more than ${PRINTED_MAX} characters`);
+      else if (code !== 0 && isSilent) plugin.stderr.emit('data', `it printed no error, and ${how}`);
     });
     return plugin;
   };

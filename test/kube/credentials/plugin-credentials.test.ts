@@ -83,6 +83,12 @@ describe('an exec plugin', () => {
       '',
       /failed: it printed no error, and was ended by SIGKILL$/,
     ],
+    ...[1, 2].map((fd): [string, () => string, string, RegExp] => [
+      `prints without end on its file ${fd}`,
+      () => put(`plugins/endless-${fd}`, `#!/bin/sh\nexec yes '' >&${fd}`, 0o700),
+      '',
+      /failed: it printed more than 262144 characters$/,
+    ]),
     ['says nonsense', () => plugin('nonsense.cjs', `console.log('hello')`), '', /failed: .*JSON/],
     [
       'prints nothing',
