@@ -2,9 +2,11 @@
 
 import { TerminalError } from '../base/errors.ts';
 import type { Clock } from '../base/clock.ts';
+import { containerMemoryLimit } from '../base/container-memory.ts';
 import { TokenBucket, type Rate } from '../base/token-bucket.ts';
 import type { FleetConfig } from '../config/config.ts';
 import type { BorrowedOptions } from '../kube/borrowed-client.ts';
+import { InputBudget } from '../kube/client/input-budget.ts';
 import type { TransportLimits } from '../kube/client/transport.ts';
 import type { CacheLimits, Excess } from '../kube/informer/cache-budget.ts';
 import type { Resource } from '../kube/object.ts';
@@ -16,12 +18,31 @@ const MIB = 2 ** 20;
 /** Bytes: of a list of 10 000 Endpoints, and of their changes. Bounds the processor time that reading takes. */
 const READ_RATE: Rate = { burst: 32 * MIB, perSecond: MIB / 2 };
 
+/** A watch has one connection, and one kind one watch: the synced kinds, Services, and what patches reference. */
+const WATCHES_MAX = 32;
+
 /**
  * Of the clients of one member's virtual cluster, whose API server may return anything. What is being read is not in the caches yet: at most these
  * connections with a response each.
  */
-export function virtualLimits(clock: Clock): TransportLimits {
-  return { connections: 4, responseBytesMax: 4 * MIB, pace: new TokenBucket(READ_RATE, clock) };
+export function virtualLimits(clock: Clock, input: InputBudget): TransportLimits {
+  return {
+    connections: 4,
+    watchesMax: WATCHES_MAX,
+    responseBytesMax: 4 * MIB,
+    pace: new TokenBucket(READ_RATE, clock),
+    input,
+  };
+}
+
+/** Of the memory of the container. */
+const INPUT_SHARE = 1 / 8;
+/** That of the chart, where there is no limit. */
+const CONTAINER_BYTES = 1024 * MIB;
+
+/** Of all members together: what their API servers have begun to send. */
+export function inputBudget(containerBytes = containerMemoryLimit() ?? CONTAINER_BYTES): InputBudget {
+  return new InputBudget(containerBytes * INPUT_SHARE);
 }
 
 /** Of the host, on the connections of the process. */

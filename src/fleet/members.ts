@@ -23,7 +23,7 @@ import {
   type Membership,
 } from './decide-member.ts';
 import type { FleetDiscovery } from './discovery.ts';
-import { cacheLimits, virtualLimits } from './member-limits.ts';
+import { cacheLimits, inputBudget, virtualLimits } from './member-limits.ts';
 import { Member, MEMBER_STATES, type MemberState, type MemberStatus, type StartOptions } from './member.ts';
 import { plainMemberConfig } from './member-config.ts';
 import type { MemberNote } from './member-note.ts';
@@ -82,6 +82,7 @@ export class Members {
   readonly #options: MembersOptions;
   readonly #queue: WorkQueue;
   readonly #entries = new Map<ObjectKey, Entry>();
+  readonly #input = inputBudget();
   /** vClusters that are no members any more, and whose copies are removed when they are deleted. */
   readonly #removals = new Map<ObjectKey, Config>();
   /** When the contents of each vCluster may be parsed again, monotonic. */
@@ -235,7 +236,7 @@ export class Members {
     const [logger, syncLogger] = [limited(), limited()];
     const metrics = createSyncMetrics(() => clock.monotonicMs(), { vcluster: key });
     // Kept over its restarts, which would otherwise read at full speed each.
-    const virtualClient = virtualLimits(clock);
+    const virtualClient = virtualLimits(clock, this.#input);
     const member = new Member({
       limits: () => cacheLimits(this.#rules.fleet),
       startSync: (config, options) =>

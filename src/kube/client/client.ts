@@ -50,13 +50,13 @@ class RestClient implements WatchClient {
   readonly cluster: ClusterName;
   readonly #transport: Transport;
   readonly #clock: Clock;
-  readonly #eventBytesMax: number | undefined;
+  readonly #limits: Pick<ClientOptions, 'responseBytesMax' | 'pace'>;
 
-  constructor(transport: Transport, { cluster, clock, responseBytesMax }: ClientOptions) {
+  constructor(transport: Transport, { cluster, clock, ...limits }: ClientOptions) {
     this.cluster = cluster;
     this.#transport = transport;
     this.#clock = clock;
-    this.#eventBytesMax = responseBytesMax;
+    this.#limits = limits;
   }
 
   async get(resource: Resource, key: NamespacedName, options: RequestOptions = {}): Promise<KubeObject> {
@@ -141,7 +141,7 @@ class RestClient implements WatchClient {
     });
     const path = collectionPath(resource, options.namespace ?? '') + query;
     const accept = options.isMetadataOnly === true ? METADATA : 'application/json';
-    const stream = new WatchStream(handler, this.#eventBytesMax);
+    const stream = new WatchStream(handler, this.#limits.responseBytesMax, this.#limits.pace);
     const call: Call = { method: 'GET', path, options, accept };
     const response = await this.#transport.send({ ...httpRequest(call), stream });
     if (response.status > 299) throw this.#refusal(response, call);

@@ -7,7 +7,9 @@ import type { Dispatcher } from 'undici';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { TransportError } from '../types.ts';
 import { messageOf } from '../../base/errors.ts';
+import { InputBlocks } from '../../base/input-buffer.ts';
 import type { TokenBucket } from '../../base/token-bucket.ts';
+import type { InputBudget, InputShare } from './input-budget.ts';
 
 export interface HttpRequest {
   readonly method: string;
@@ -32,6 +34,8 @@ export interface StreamHandler {
   started(): void;
   /** May throw, which ends the stream with this error. */
   chunk(chunk: Buffer): void;
+  /** Memory of what is not complete. */
+  readonly pendingBytes: number;
 }
 
 export interface HttpResponse {
@@ -47,6 +51,8 @@ export interface ExchangeLimits {
   readonly responseBytesMax: number;
   /** Undefined: as fast as the bytes arrive. */
   readonly pace: TokenBucket | undefined;
+  /** Undefined: not limited. */
+  readonly input: InputBudget | undefined;
 }
 
 interface Settle {
@@ -56,16 +62,20 @@ interface Settle {
 
 /** Error responses of streams are short. */
 const ERROR_BODY_BYTES_MAX = 1024 * 1024;
+/** Of one response. */
+const INFORMATIONAL_MAX = 10;
 
 export class Exchange implements Dispatcher.DispatchHandler {
+  /** Of the connection that it is sent on. */
+  meter: { progressed(): void } | undefined;
   readonly #request: HttpRequest;
   readonly #limits: ExchangeLimits;
   readonly #settle: Settle;
   readonly #timer: Timer;
   #controller: Dispatcher.DispatchController | undefined;
-  #pause: Timer | undefined;
   #isSettled = false;
   #isStreaming = false;
+  #informational = 0;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
   /**
@@ -77,12 +87,21 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #gunzip: Gunzip | undefined;
   /** Of the body, as they arrived and as they are without compression. */
   readonly #bytes = { received: 0, collected: 0 };
+  /** Neither a string nor a task of the decompressor for each piece. */
+  readonly #blocks = new InputBlocks((block) => {
+    if (this.#gunzip === undefined) this.#collect(block);
+    else this.#gunzip.write(block);
+  });
+  readonly #share: InputShare | undefined;
 
   constructor(request: HttpRequest, limits: ExchangeLimits, settle: Settle) {
     this.#request = request;
     this.#limits = limits;
     this.#settle = settle;
     this.#timer = limits.clock.schedule(request.timeoutMs, () => this.#timedOut());
+    this.#share = limits.input?.open((bytesMax) =>
+      this.#stop(new UnfinishedInputError(this.#what(), bytesMax)),
+    );
     const { signal } = request;
     if (signal === undefined) return;
     if (signal.aborted) this.#stop(signal.reason);
@@ -104,7 +123,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    if (status < 200) return; // informational
+    if (status < 200) return this.#informed();
+    this.meter?.progressed();
     this.#status = status;
     this.#headers = headers;
     const { stream } = this.#request;
@@ -119,14 +139,15 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#isSettled) return;
-    this.#keepPace(chunk.length);
+    this.meter?.progressed();
     if (this.#isStreaming) this.#passOn(chunk);
-    else if (!this.#isWithinLimit('received', chunk)) return;
-    else if (this.#gunzip === undefined) this.#collect(chunk);
-    else this.#gunzip.write(chunk);
+    else if (this.#isWithinLimit('received', chunk)) this.#blocks.add(chunk);
+    this.#holdShare();
   }
 
   onResponseEnd(): void {
+    if (this.#isSettled) return;
+    this.#blocks.flush();
     if (this.#gunzip === undefined) this.#complete();
     else this.#gunzip.end();
   }
@@ -146,6 +167,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     gunzip.on('data', (chunk: Buffer) => {
       this.#limits.pace?.spend(chunk.length);
       this.#collect(chunk);
+      this.#holdShare();
     });
     gunzip.on('error', (error) => this.fail(error));
     gunzip.on('end', () => this.#complete());
@@ -165,23 +187,24 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #complete(): void {
-    if (!this.#finish()) return;
     const text = this.#text + this.#decoder.end();
-    this.#text = '';
+    if (!this.#finish()) return;
     this.#settle.resolve({ status: this.#status, headers: this.#headers, text });
   }
 
   readonly #aborted = (): void => this.#stop(this.#request.signal?.reason);
 
-  /** While the response is paused, its bytes wait in the buffers of the connection, then in those of the server. */
-  #keepPace(bytes: number): void {
-    const { clock, pace } = this.#limits;
-    const pauseMs = pace?.spend(bytes) ?? 0;
-    if (pauseMs === 0) return;
-    const controller = this.#controller;
-    controller?.pause();
-    this.#pause?.cancel();
-    this.#pause = clock.schedule(pauseMs, () => controller?.resume());
+  #informed(): void {
+    this.#informational += 1;
+    if (this.#informational <= INFORMATIONAL_MAX) return;
+    const what = `the server sent more than ${INFORMATIONAL_MAX} informational responses to ${this.#what()}`;
+    this.#stop(new TransportError(what));
+  }
+
+  #holdShare(): void {
+    const { received, collected } = this.#bytes;
+    const unread = this.#gunzip === undefined ? 0 : collected;
+    this.#share?.hold(this.#isStreaming ? (this.#request.stream?.pendingBytes ?? 0) : received + unread);
   }
 
   #passOn(chunk: Buffer): void {
@@ -208,7 +231,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#isSettled) return false;
     this.#isSettled = true;
     this.#timer.cancel();
-    this.#pause?.cancel();
+    this.#share?.release();
+    this.#text = '';
     this.#gunzip?.destroy();
     this.#request.signal?.removeEventListener('abort', this.#aborted);
     return true;
@@ -223,6 +247,15 @@ export class Exchange implements Dispatcher.DispatchHandler {
 export class ResponseTooLargeError extends TransportError {
   constructor(what: string, bytesMax: number) {
     super(`the response to ${what} is larger than ${bytesMax} bytes`);
+  }
+}
+
+/** The connections that share a limit have begun to send too much, and this one most of it. */
+class UnfinishedInputError extends TransportError {
+  constructor(what: string, bytesMax: number) {
+    super(
+      `the response to ${what} was cut off: unfinished responses have more than ${bytesMax} bytes, and it had most of them`,
+    );
   }
 }
 

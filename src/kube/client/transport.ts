@@ -14,7 +14,15 @@ import {
   type ServerAccess,
   type ServerTrust,
 } from '../access.ts';
-import { Exchange, type ExchangeLimits, type HttpRequest, type HttpResponse } from './exchange.ts';
+import {
+  Exchange,
+  type ExchangeLimits,
+  type HttpRequest,
+  type HttpResponse,
+  type StreamHandler,
+} from './exchange.ts';
+import type { InputBudget } from './input-budget.ts';
+import { meteredClients } from './metered-connection.ts';
 import { Pool, buildConnector } from './undici-parts.ts';
 
 /** `code` is the HTTP status, or `<error>` without a response, as in client-go. */
@@ -37,8 +45,10 @@ export interface TransportLimits {
   watchesMax?: number;
   /** Of a response, and of an event of a watch. Default 64 MiB, and 16 MiB for an event. */
   responseBytesMax?: number;
-  /** A token for each byte of a response; clients may share it. Default: as fast as they arrive. */
+  /** A token for each byte that arrives, see `MeterOptions`; clients may share it. Default: as fast as they arrive. */
   pace?: TokenBucket;
+  /** Of responses and events that are not complete; clients may share it. Default: not limited. */
+  input?: InputBudget;
 }
 
 /** One sync has fewer informers than this. */
@@ -165,12 +175,14 @@ export class Transport {
   }
 
   #open(connections: number): Pool {
+    const { clock, pace } = this.#options;
     const pool = new Pool(new URL(this.#address.server).origin, {
       connections,
       pipelining: 1,
       allowH2: false,
       keepAliveTimeout: IDLE_CONNECTION_MS,
       connect: this.#connect,
+      ...(pace !== undefined && { factory: meteredClients(this.#connect, { clock, pace }) }),
     });
     this.#pools.add(pool);
     return pool;
@@ -199,6 +211,7 @@ interface Address {
 function addressOf({
   access: { server },
   clock,
+  input,
   pace,
   responseBytesMax = RESPONSE_BYTES_MAX,
 }: TransportOptions): Address {
@@ -208,7 +221,7 @@ function addressOf({
     server,
     basePath: pathname === '/' ? '' : pathname.replace(/\/+$/, ''),
     isLocal: isLoopback(url),
-    limits: { clock, host, responseBytesMax, pace },
+    limits: { clock, host, responseBytesMax, pace, input },
   };
 }
 
@@ -220,7 +233,14 @@ function recordStart(request: HttpRequest, onStart: () => void): HttpRequest {
     onStart();
     stream.started();
   };
-  return { ...request, stream: { started, chunk: (chunk) => stream.chunk(chunk) } };
+  const recorded: StreamHandler = {
+    started,
+    chunk: (chunk) => stream.chunk(chunk),
+    get pendingBytes() {
+      return stream.pendingBytes;
+    },
+  };
+  return { ...request, stream: recorded };
 }
 
 // Opens connections. Certificate files are read for each new connection, which supports rotation.
@@ -303,6 +323,9 @@ export function throughProxy(proxyUrl: string | undefined, connect: Connector): 
   };
 }
 
+/** Of the answer of a proxy, before the connection is that of the API server. */
+const ANSWER_BYTES_MAX = 64 * 1024;
+
 /** Asks an HTTP proxy for a raw connection to the server (CONNECT, RFC 9110 9.3.6). */
 async function openTunnel(
   proxyUrl: string,
@@ -320,18 +343,31 @@ async function openTunnel(
       method: 'CONNECT',
       path: authority,
       headers: { host: authority, ...(user === '' ? {} : { 'proxy-authorization': basic(user, proxy) }) },
-      timeout: CONNECT_TIMEOUT_MS,
     });
+    const fail = (error: Error): void => {
+      clearTimeout(deadline);
+      reject(new Error(`the proxy ${proxy.host} ${problemOf(error)}: ${PROXY_ADVICE}`));
+    };
+    // For all of the answer: neither a byte now and then nor an endless one extends it.
+    const deadline = setTimeout(
+      () => connectRequest.destroy(new Error('does not respond')),
+      CONNECT_TIMEOUT_MS,
+    );
+    let bytes = 0;
+    const count = (chunk: Buffer): void => {
+      bytes += chunk.length;
+      if (bytes > ANSWER_BYTES_MAX) connectRequest.destroy(new Error('sent too long an answer'));
+    };
+    connectRequest.once('socket', (socket) => socket.on('data', count));
     connectRequest.once('connect', (response, socket) => {
+      clearTimeout(deadline);
+      socket.off('data', count);
       if (response.statusCode === 200) return resolve(socket as Socket);
       socket.destroy(); // a proxy may keep it open
       const refusal = `refused to connect to ${authority}: ${response.statusCode}`;
       reject(new Error(`the proxy ${proxy.host} ${refusal}: ${PROXY_ADVICE}`));
     });
-    connectRequest.once('timeout', () => connectRequest.destroy(new Error('does not respond')));
-    connectRequest.once('error', (error) =>
-      reject(new Error(`the proxy ${proxy.host} ${problemOf(error)}: ${PROXY_ADVICE}`)),
-    );
+    connectRequest.once('error', fail);
     connectRequest.end();
   });
 }

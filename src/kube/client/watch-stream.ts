@@ -3,7 +3,10 @@
 import { StatusError } from '../status-error.ts';
 import { asObject, withLists, type KubeObject } from '../object.ts';
 import { isJsonObject, parseJson, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { InputBuffer } from '../../base/input-buffer.ts';
+import type { TokenBucket } from '../../base/token-bucket.ts';
 import type { StreamHandler } from './exchange.ts';
+import { PIECE_BYTES } from './input-budget.ts';
 import { asStatus, problemOf } from './responses.ts';
 import { MalformedStreamError, TransportError, type WatchEventType, type WatchHandler } from '../types.ts';
 
@@ -18,13 +21,20 @@ const NEWLINE = 0x0a;
 export class WatchStream implements StreamHandler {
   readonly #handler: WatchHandler;
   readonly #lineBytesMax: number;
+  readonly #pace: TokenBucket | undefined;
   /** The beginning of a line whose end has not come yet. Bytes, because a chunk may end inside a character. */
-  #pending: Buffer[] = [];
-  #pendingBytes = 0;
+  readonly #pending: InputBuffer;
 
-  constructor(handler: WatchHandler, lineBytesMax = LINE_BYTES_MAX) {
+  /** `pace`: a line costs {@link PIECE_BYTES} beside its bytes. */
+  constructor(handler: WatchHandler, lineBytesMax = LINE_BYTES_MAX, pace?: TokenBucket) {
     this.#handler = handler;
     this.#lineBytesMax = lineBytesMax;
+    this.#pace = pace;
+    this.#pending = new InputBuffer(lineBytesMax);
+  }
+
+  get pendingBytes(): number {
+    return this.#pending.capacity;
   }
 
   started(): void {
@@ -34,35 +44,31 @@ export class WatchStream implements StreamHandler {
   chunk(chunk: Buffer): void {
     this.#handler.dataReceived();
     let start = 0;
+    let lines = 0;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
       this.#line(this.#complete(chunk.subarray(start, end)));
       start = end + 1;
+      lines += 1;
     }
     if (start < chunk.length) this.#keep(chunk.subarray(start));
+    this.#pace?.spend(lines * PIECE_BYTES);
   }
 
   /** The server has ended the stream. Throws `TransportError` when that was in the middle of a line. */
   end(): void {
-    if (this.#pendingBytes > 0) {
-      throw new TransportError(`the watch ended inside an event, after ${this.#pendingBytes} bytes of it`);
-    }
+    const { length } = this.#pending;
+    if (length > 0) throw new TransportError(`the watch ended inside an event, after ${length} bytes of it`);
   }
 
   #complete(end: Buffer): Buffer {
-    if (this.#pendingBytes === 0) return end;
+    if (this.#pending.length === 0) return end;
     this.#keep(end);
-    const line = Buffer.concat(this.#pending, this.#pendingBytes);
-    this.#pending = [];
-    this.#pendingBytes = 0;
-    return line;
+    return this.#pending.take();
   }
 
   #keep(bytes: Buffer): void {
-    this.#pendingBytes += bytes.length;
-    if (this.#pendingBytes > this.#lineBytesMax) {
-      throw new MalformedStreamError(`a line of the watch is longer than ${this.#lineBytesMax} bytes`);
-    }
-    this.#pending.push(bytes);
+    if (this.#pending.append(bytes)) return;
+    throw new MalformedStreamError(`a line of the watch is longer than ${this.#lineBytesMax} bytes`);
   }
 
   /** The response to each write is cached before its event comes: the event is a tenth of the work of a sync, and nothing in it is new. */

@@ -3,9 +3,11 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { TransportError } from '../../../src/kube/types.ts';
+import { InputBudget } from '../../../src/kube/client/input-budget.ts';
 import { ENDPOINTS } from '../../../src/kube/object.ts';
 import { TokenBucket } from '../../../src/base/token-bucket.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { FloodingServer } from '../../support/flooding-server.ts';
 import { quiet, until } from '../informer-harness.ts';
 import { testClient } from '../test-client.ts';
 import { Wire, objectAt, refusal, KEY, OBJECT } from './wire.ts';
@@ -87,6 +89,32 @@ describe('compression', () => {
     expect(await client.list(ENDPOINTS)).toEqual({ resourceVersion: '1', continueToken: '', items: [] });
     await expect(client.list(ENDPOINTS)).rejects.toBeInstanceOf(TransportError);
   });
+});
+
+test('of connections that share a limit, the one with most unfinished input is ended, and the others go on', async () => {
+  const lines = [3000, 9000, 4000].map((length) => 'x'.repeat(length));
+  const input = new InputBudget(12_000);
+  const held: Promise<unknown>[] = [];
+  await using stack = new AsyncDisposableStack();
+  for (const line of lines) {
+    const size = line.length.toString(16);
+    const first = `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${size}\r\n${line}\r\n`;
+    const server = stack.use(await FloodingServer.open({ first, more: '' }));
+    const client = stack.use(testClient(`http://127.0.0.1:${server.port}`, { input }));
+    const arrived = Promise.withResolvers<void>();
+    const handler = { started: () => undefined, dataReceived: arrived.resolve, event: () => undefined };
+    const watching = client.watch(ENDPOINTS, { resourceVersion: '1', timeoutSeconds: 600 }, handler);
+    watching.catch(() => undefined);
+    held.push(watching);
+    await arrived.promise;
+  }
+  await expect(held[1]).rejects.toThrow(
+    /^the response to GET .* was cut off: unfinished responses have more than 12000 bytes, and it had most of them$/,
+  );
+  expect(input.bytes).toBe(7000);
+  await stack.disposeAsync();
+  await Promise.allSettled(held);
+  expect(input.bytes).toBe(0);
 });
 
 test('a client with a rate reads no faster, whatever the server sends', async () => {

@@ -3,7 +3,7 @@
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import { createServer as createProxy } from 'node:http';
-import type { Socket } from 'node:net';
+import { createServer as createTcpServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
@@ -159,6 +159,28 @@ describe('a proxy', () => {
     await expect(ask(refusing)).rejects.toThrow(
       /proxy 127\.0\.0\.1:\d+ refused to connect to 127\.0\.0\.1:\d+: 407: correct proxy-url/,
     );
+    await closed.promise;
+    await new Promise((resolve) => proxy.close(resolve));
+  });
+
+  test.each([
+    ['line feeds', '\r\n', /sent too long an answer/],
+    ['a status line', 'HTTP/1.1 200 ', /cannot be reached \(HPE_HEADER_OVERFLOW\)/, 'x'],
+    ['headers', 'HTTP/1.1 200 OK\r\n', /cannot be reached \(HPE_HEADER_OVERFLOW\)/, 'a: b\r\n'],
+    ['informational responses', 'HTTP/1.1 103 Early Hints\r\n\r\n', /refused to connect to .*: 103/],
+  ])('that answers with endless %s is left', async (_, first, message, more = first) => {
+    const closed = Promise.withResolvers<void>();
+    const proxy = createTcpServer((client) => {
+      client.on('close', closed.resolve).on('error', () => undefined);
+      client.write(first);
+      const push = (): void => {
+        while (!client.destroyed)
+          if (!client.write(more.repeat(1000))) return void client.once('drain', push);
+      };
+      push();
+    });
+    const flooding = access(`${TRUSTED}, proxy-url: "http://127.0.0.1:${await listen(proxy)}"`);
+    await expect(ask(flooding)).rejects.toThrow(message);
     await closed.promise;
     await new Promise((resolve) => proxy.close(resolve));
   });
