@@ -19,14 +19,15 @@ const SYSTEM = [
 const OWN_CONFIG = [
   'test/docs/{packed,pages}.test.ts',
   'test/e2e/**',
+  'test/long/**',
   'test/vcluster/**',
   'test/browser/**',
   'node_modules/**',
 ];
 
 /**
- * Every test that runs from the sources: `npm test` runs the project `unit`, `npm run test:system` the other. The packed install, real
- * kube-apiservers, vCluster and the browser have configurations of their own.
+ * Every test that runs from the sources: `npm test` runs the project `unit`, `npm run test:system` the other. What takes
+ * minutes, the packed install, real kube-apiservers, vCluster and the browser have configurations of their own.
  */
 export default defineConfig({
   test: {

@@ -8,6 +8,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(1);
 });
 
+// While a command waits, such as before it tries a cluster again: the program's timers keep no process alive, and there may be no connection.
+const alive = setInterval(() => undefined, 2 ** 30);
 try {
   process.exitCode = await runProgram(process.argv.slice(2));
 } catch (error) {
@@ -15,3 +17,4 @@ try {
   process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
   process.exitCode = 1;
 }
+clearInterval(alive);

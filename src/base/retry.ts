@@ -64,6 +64,8 @@ export interface RetryOptions extends BackoffLimits {
   readonly signal: AbortSignal;
   /** Attempts in total. Absent: until the signal aborts. */
   readonly attemptsMax?: number;
+  /** No attempt begins later than this after the first one; one in progress is completed. Absent: until the signal aborts. */
+  readonly durationMs?: number | undefined;
   /** False for an error that another attempt cannot change. */
   isRetryable(error: unknown): boolean;
   /** Called before each wait. */
@@ -72,16 +74,18 @@ export interface RetryOptions extends BackoffLimits {
 
 /** Repeats `attempt` until it resolves. Rejects with its last error, or with the signal's reason. */
 export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
-  const { clock, signal, attemptsMax = Infinity } = options;
+  const { clock, signal, attemptsMax = Infinity, durationMs = Infinity } = options;
   const delay = new RetryDelay(options.random, options);
+  const endMs = clock.monotonicMs() + durationMs;
   for (;;) {
     signal.throwIfAborted();
     try {
       return await attempt();
     } catch (error) {
       signal.throwIfAborted();
-      if (!options.isRetryable(error) || delay.failures + 1 >= attemptsMax) throw error;
-      const delayMs = delay.next({ error });
+      const leftMs = endMs - clock.monotonicMs();
+      if (!options.isRetryable(error) || delay.failures + 1 >= attemptsMax || leftMs <= 0) throw error;
+      const delayMs = Math.min(delay.next({ error }), leftMs);
       options.onRetry?.(error, delayMs);
       await sleep(clock, delayMs, signal);
     }

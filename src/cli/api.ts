@@ -11,7 +11,7 @@ import { startManagementApi, type ManagementApi } from '../access-keys/managemen
 import { createLogger, type Logger } from '../base/logger.ts';
 import { addConfigOptions, API_FIELDS, managementInput } from './config-options.ts';
 import type { ExitWith } from './output/terminal.ts';
-import { keepAlive, stopSignals } from './process-lifecycle.ts';
+import { stopSignals } from './process-lifecycle.ts';
 import { packageVersion, programParts } from './installation.ts';
 import { growYoungGeneration } from './heap-growth.ts';
 
@@ -26,7 +26,6 @@ async function api(command: Command): Promise<number> {
   const logger = await createLogger(loaded.config.log);
   for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
   const stop = stopSignals({ ignoresHangUp: true });
-  using _alive = keepAlive();
   const metrics = new SeriesRegistry();
   processSeries(metrics, packageVersion());
   const readiness: { check: CheckResult } = { check: { isOk: false, detail: 'not started yet' } };

@@ -38,12 +38,6 @@ export function exitAfterGracePeriod(code: number): void {
   setTimeout(() => process.exit(code), END_MAX_MS).unref();
 }
 
-/** Keeps the process alive while no cluster can be reached: the program's timers do not, and there is no connection. */
-export function keepAlive(): Disposable {
-  const timer = setInterval(() => undefined, 2 ** 30);
-  return { [Symbol.dispose]: () => clearInterval(timer) };
-}
-
 interface ReloadOptions {
   readonly loaded: LoadedConfig;
   readonly load: () => Promise<LoadedConfig>;

@@ -2,6 +2,7 @@
 
 import { flushCompileCache } from 'node:module';
 import type { Command } from 'commander';
+import { COMMAND_GIVES_UP_MS } from '../syncer/clusters.ts';
 import { startDaemon, type Daemon, type DaemonOptions } from '../syncer/daemon.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { loadConfig, type LoadedConfig } from '../config/load.ts';
@@ -11,7 +12,7 @@ import { createLogger, type Logger } from '../base/logger.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 import { CONFIG_CHECKS } from '../syncer/config-checks.ts';
 import { type ExitWith, usageError } from './output/terminal.ts';
-import { exitAfterGracePeriod, keepAlive, reloadOnChange, stopSignals } from './process-lifecycle.ts';
+import { exitAfterGracePeriod, reloadOnChange, stopSignals } from './process-lifecycle.ts';
 import { formatListing, outputOption, resourceName } from './output/listing.ts';
 import { parseKey } from '../kube/object.ts';
 import { programParts } from './installation.ts';
@@ -20,9 +21,8 @@ import { createStartupHeap, type StartupHeap } from './heap-growth.ts';
 /** A longer first pass continues with limited memory. */
 const FIRST_PASS_MS_MAX = 60_000;
 
-/** The daemon waits for a cluster that does not respond; `--once` does not. */
-const ONCE_CONNECT_MS = 15_000;
-const ONCE_LISTS_MS = 60_000;
+/** Longer than any request: lists that make progress take as long as that takes. */
+const ONCE_SILENCE_MS = 90_000;
 
 interface RunOptions {
   readonly dryRun?: boolean;
@@ -53,17 +53,17 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   const logger = await createLogger(config.log);
   for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
   const stop = stopSignals({ ignoresHangUp: true });
-  using _alive = keepAlive();
   const heap = createStartupHeap();
   heap.grow();
-  const waiting = once ? [AbortSignal.timeout(ONCE_CONNECT_MS)] : [];
-  const signal = AbortSignal.any([stop.signal, ...waiting]);
-  const running = await start({ config, isDryRun, logger, signal, ...programParts() }, stop.signal);
+  const { signal } = stop;
+  // The daemon waits for a cluster that does not respond.
+  const giveUpMs = once ? COMMAND_GIVES_UP_MS : undefined;
+  const running = await start({ config, isDryRun, logger, signal, giveUpMs, ...programParts() });
   if (typeof running === 'number') return running;
-  if (once && 'sync' in running) return await firstPass(running, stop.signal, logger, output);
+  if (once && 'sync' in running) return await firstPass(running, signal, logger, output);
   const [daemon, failed] = 'sync' in running ? [running.sync, [running.sync.failed]] : [running, []];
   const watching = reloadOnChange({ loaded, load, daemon, clock: systemClock, logger });
-  void releaseMemoryAfterStart(heap, running, stop.signal);
+  void releaseMemoryAfterStart(heap, running, signal);
   flushCompileCache(); // for the next start, even if this process is killed
   const failure = await Promise.race([stop.requested, ...failed]);
   const exitCode = failure === undefined ? 0 : 1;
@@ -75,8 +75,8 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   return exitCode;
 }
 
-/** The running daemon, or the exit code of a failed start. `stop`: of the signal that ends the process, which may be why it failed. */
-async function start(parts: DaemonOptions, stop: AbortSignal): Promise<Daemon | Fleet | number> {
+/** The running daemon, or the exit code of a failed start. The signal, which ends the process, may be why it failed. */
+async function start(parts: DaemonOptions): Promise<Daemon | Fleet | number> {
   const { config, logger, signal } = parts;
   try {
     const options = { ...parts, ...accessKeysCompanion(parts) };
@@ -84,13 +84,12 @@ async function start(parts: DaemonOptions, stop: AbortSignal): Promise<Daemon | 
     const { startFleet } = await import('../fleet/fleet.ts');
     return await startFleet({ ...options, checks: CONFIG_CHECKS });
   } catch (error) {
-    if (stop.aborted) {
+    if (signal.aborted) {
       exitAfterGracePeriod(0);
       return 0;
     }
     // The message of a TerminalError says what to do; any other error is a bug, so its stack is logged.
     if (error instanceof TerminalError) logger.error({ reason: error.message }, 'cannot start');
-    else if (signal.aborted) logger.error({ reason: 'the clusters do not respond' }, 'cannot start');
     else logger.error({ err: error }, 'cannot start');
     return 1;
   }
@@ -120,14 +119,15 @@ async function firstPass(
   output: string,
 ): Promise<number> {
   const { sync } = daemon;
-  const isCached = await sync.whenCached(AbortSignal.any([signal, AbortSignal.timeout(ONCE_LISTS_MS)]));
+  const isCached = await sync.whenCached(signal, ONCE_SILENCE_MS);
   const failed = sync.failedChecks();
   const changes = isCached ? await sync.firstPass(signal) : [];
   exitAfterGracePeriod(1);
   await daemon.stop();
   if (signal.aborted) return 1;
   if (!isCached) {
-    logger.error({ reason: failed.join('; ') }, `the first lists took longer than ${ONCE_LISTS_MS / 1000} s`);
+    const silence = `the clusters have returned no object of the first lists for ${ONCE_SILENCE_MS / 1000} s`;
+    logger.error({ reason: failed.join('; ') }, silence);
     return 1;
   }
   if (changes.length === 0) process.stderr.write('nothing to do\n');

@@ -39,8 +39,8 @@ export interface ClusterSync {
   /** Resolves with true when every object is cached and another replica leads; with false when this one leads, or when `signal` aborts. */
   isStandby(signal: AbortSignal): Promise<boolean>;
   whenLeading(signal: AbortSignal): Promise<void>;
-  /** Resolves with true when every first list is cached, and with false when `signal` aborts. */
-  whenCached(signal: AbortSignal): Promise<boolean>;
+  /** Resolves with true when every first list is cached, and with false when `signal` aborts, or when for `silenceMs` nothing was added to the caches. */
+  whenCached(signal: AbortSignal, silenceMs?: number): Promise<boolean>;
   checks(): Checks;
   failedChecks(): readonly string[];
   /** Resolves when all objects of the first lists have been reconciled, or when `signal` aborts, with the rows of a dry run. */
@@ -231,9 +231,22 @@ class RunningSync implements ClusterSync {
     return this.#parts.leadership.whenLeading(signal);
   }
 
-  async whenCached(signal: AbortSignal): Promise<boolean> {
-    await this.#poll(() => this.#running.generation.isCached, signal);
-    return !signal.aborted;
+  async whenCached(signal: AbortSignal, silenceMs = Infinity): Promise<boolean> {
+    const { clock } = this.#parts;
+    let seen = { progress: '', atMs: 0 };
+    const isSilent = (): boolean => {
+      const progress = this.#progress();
+      if (progress !== seen.progress) seen = { progress, atMs: clock.monotonicMs() };
+      return clock.monotonicMs() - seen.atMs > silenceMs;
+    };
+    await this.#poll(() => this.#running.generation.isCached || isSilent(), signal);
+    return !signal.aborted && this.#running.generation.isCached;
+  }
+
+  /** Of the first lists: the objects that are cached, and what is not ready. */
+  #progress(): string {
+    const { objects, checks } = this.#running.generation;
+    return JSON.stringify([objects, Object.entries(checks).filter(([, check]) => check().isOk).length]);
   }
 
   async #poll(isDone: () => boolean, signal: AbortSignal): Promise<void> {

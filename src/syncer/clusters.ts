@@ -13,7 +13,13 @@ import {
   loadClusterAccess,
   MissingSecretError,
 } from '../kube/credentials/kubeconfig.ts';
-import { type ClusterClient, type ClusterName, type EventRecorder, type WatchClient } from '../kube/types.ts';
+import {
+  TransportError,
+  type ClusterClient,
+  type ClusterName,
+  type EventRecorder,
+  type WatchClient,
+} from '../kube/types.ts';
 import type { Config } from '../config/config.ts';
 import { TerminalError, messageOf } from '../base/errors.ts';
 import { ignoreNotFound, isAnonymous, isTransient, StatusError } from '../kube/status-error.ts';
@@ -23,6 +29,7 @@ import { isReported, type Logger } from '../base/logger.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { retry, type BackoffLimits } from '../base/retry.ts';
 import {
+  DISCOVERY,
   kindPolicy,
   resolveNamedKinds,
   type NamedKind,
@@ -53,6 +60,11 @@ export interface ClustersOptions {
   readonly connect?: ((access: ServerAccess) => WatchClient) | undefined;
   readonly virtualClient?: TransportLimits | undefined;
   readonly onWait?: ((reason: string) => void) | undefined;
+  /**
+   * For a command, whose answer has to be complete: how long each step is retried while a cluster does not respond. What responds slowly is
+   * waited for. Default: the daemon, which waits for a cluster until `signal` aborts, and for nothing that only some objects need.
+   */
+  readonly giveUpMs?: number | undefined;
 }
 
 export interface HostConnection {
@@ -66,10 +78,16 @@ export interface HostConnection {
 const EVERYTHING = { verb: '*', group: '*', resource: '*', namespace: '' };
 const CONNECT_DELAYS: BackoffLimits = { baseMs: 500, maxMs: 15_000 };
 
+/** Of a client of a command: a kube-apiserver may take a minute for a request, and then answers itself that this was too long. */
+export const COMMAND_LIMITS: TransportLimits = { timeoutMs: 65_000 };
+/** {@link ClustersOptions.giveUpMs} of commands. */
+export const COMMAND_GIVES_UP_MS = 15_000;
+
 /** Reads the kubeconfigs and opens the clients. Waits for a kubeconfig Secret that does not exist yet. */
 export async function connectClusters(options: ClustersOptions): Promise<Clusters> {
-  const { config, clock, serverOf } = options;
-  const connection = options.host ?? connectHost(options);
+  const { config, clock, serverOf, giveUpMs } = options;
+  const limits = giveUpMs === undefined ? undefined : COMMAND_LIMITS;
+  const connection = options.host ?? connectHost({ ...options, limits });
   const host = closedWith(options.signal, connection.client);
   const hostNamespace = config.host.namespace || connection.namespace;
   if (hostNamespace === '') {
@@ -98,7 +116,7 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
   const virtual = closedWith(
     options.signal,
     options.connect?.(virtualAccess) ??
-      measuredClient('virtual', virtualAccess, { ...options, limits: options.virtualClient }),
+      measuredClient('virtual', virtualAccess, { ...options, limits: options.virtualClient ?? limits }),
   );
   const servers = { virtual: virtualAccess.server, host: connection.server };
   return new Clusters({ ...options, virtualHint }, { host, virtual }, hostNamespace, servers);
@@ -226,15 +244,16 @@ export class Clusters implements AsyncDisposable {
   /** Resolves the kinds that patches reference, in both clusters, without those that cannot be imported: the log names them. */
   async resolveReferences(config: Config): Promise<readonly ReferencedKind[]> {
     const { sync } = config;
+    const { giveUpMs, logger } = this.#options;
     if (syncedKinds(config).length === 0) return [];
     const warn = ({ patch, apiVersion, kind }: NamedKind, why: string): void =>
-      this.#options.logger.warn(
+      logger.warn(
         { patch, apiVersion, kind, why },
         'a kind that a patch references is not served, so its objects are not imported; correct apiVersion and kind of the ' +
           'reference, or install the CustomResourceDefinition in both clusters, which is noticed without a restart',
       );
     return untilResponse(this.#options, 'virtual', () =>
-      resolveNamedKinds(kindPolicy(sync), this.discoveries, warn),
+      resolveNamedKinds(kindPolicy(sync), this.discoveries, warn, giveUpMs === undefined ? DISCOVERY : {}),
     );
   }
 
@@ -296,6 +315,7 @@ export async function untilResponse<T>(
     isDryRun,
     virtualHint,
     onWait,
+    giveUpMs,
   }: Omit<ConnectOptions, 'metrics' | 'version'>,
   cluster: ClusterName,
   request: () => Promise<T>,
@@ -311,6 +331,7 @@ export async function untilResponse<T>(
       clock,
       random,
       signal,
+      durationMs: giveUpMs,
       // A dry run and commands, which connect as a dry run does, report a missing Secret immediately.
       isRetryable: (error) =>
         isTransient(error) || (!isDryRun && (error instanceof MissingSecretError || isOutlived(error))),
@@ -337,6 +358,8 @@ export async function untilResponse<T>(
 }
 
 function asTerminal(cluster: ClusterName, error: unknown): unknown {
+  if (error instanceof TransportError)
+    return new TerminalError(`cannot connect to the ${cluster} cluster: ${error.message}`, { cause: error });
   if (!(error instanceof StatusError)) return error;
   const advice =
     error.code === 401

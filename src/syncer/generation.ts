@@ -37,6 +37,7 @@ export interface GenerationOptions extends Omit<
   readonly references: readonly ReferencedKind[];
   readonly clusters: Pick<Clusters, 'discoveries' | 'resolveOwner'>;
   readonly createSandbox: typeof createSandbox;
+  readonly giveUpMs?: number | undefined;
   /** Undefined in the daemon. */
   readonly referenceDecided?: ReferenceListener | undefined;
   readonly createPipeline?: (kind: SyncedKind, options: PipelineOptions) => PatchPipeline;

@@ -115,7 +115,7 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsal> {
   const leadership = startLeadership({ ...common, client: clients.host, isDryRun: true });
   const generation = await createGeneration({
     ...common,
-    references: await resolveNamedKinds(kindPolicy(config.sync), discoveries, () => undefined),
+    references: await resolveNamedKinds(kindPolicy(config.sync), discoveries, () => undefined, {}),
     clusters: { discoveries, resolveOwner: async () => owner },
     clients,
     leadership,

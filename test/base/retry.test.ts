@@ -86,6 +86,22 @@ describe('retry', () => {
     expect(result).toEqual({ status: 'rejected', reason: new Error('2') });
   });
 
+  test('begins no attempt after its time, and completes one that it has begun', async () => {
+    let attempts = 0;
+    const attempt = async (): Promise<void> => {
+      attempts += 1;
+      throw new Error(String(attempts));
+    };
+    const [result] = await Promise.allSettled([
+      retry(attempt, options({ durationMs: 120 })),
+      clock.advanceAsync(1000),
+    ]);
+    // At 0, 50 and, instead of 150, 120 ms.
+    expect(result).toEqual({ status: 'rejected', reason: new Error('3') });
+    const slow = retry(() => clock.advanceAsync(500).then(() => 'late'), options({ durationMs: 120 }));
+    expect(await slow).toBe('late');
+  });
+
   test('ends with the signal, during a delay and before the first attempt', async () => {
     const stop = new AbortController();
     const result = retry(failing(new Error('1')), options({ signal: stop.signal }));

@@ -16,6 +16,7 @@ interface Case {
   readonly isDryRun?: boolean;
   readonly isManaged?: boolean;
   readonly virtualHint?: string;
+  readonly giveUpMs?: number;
 }
 
 /** Fails twice, then responds. */
@@ -25,6 +26,7 @@ async function connect({
   isDryRun = false,
   isManaged = false,
   virtualHint,
+  giveUpMs,
 }: Case) {
   const clock = new FakeClock();
   const stopping = new AbortController();
@@ -43,6 +45,7 @@ async function connect({
       } as Logger,
       signal: stopping.signal,
       isDryRun,
+      giveUpMs,
       onWait: (reason) => void waits.push(reason),
       ...(virtualHint !== undefined && { virtualHint }),
     },
@@ -74,6 +77,14 @@ describe('a cluster that does not respond yet', () => {
     expect([outcome, attempts]).toEqual(['connected', 3]);
     expect(waits).toEqual([one.error.message, one.error.message]);
     expect(warnings[0]).toMatchObject({ message: 'cluster cannot be reached, waiting for it' });
+  });
+
+  test('ends a command that gives up before, with the reason', async () => {
+    const { outcome, attempts } = await connect({ error: away, cluster: 'host', giveUpMs: 100 });
+    expect([String(outcome), attempts]).toEqual([
+      'TerminalError: cannot connect to the host cluster: no response',
+      2,
+    ]);
   });
 
   test('is reported with the hint for the virtual cluster only', async () => {

@@ -39,7 +39,7 @@ import {
 import { printObject } from '../output/objects.ts';
 import { type DemoPage, startDemoPage } from './demo-page.ts';
 import { portOption } from '../page/page-server.ts';
-import { keepAlive, reloadOnChange, stopSignals } from '../process-lifecycle.ts';
+import { reloadOnChange, stopSignals } from '../process-lifecycle.ts';
 import { programParts } from '../installation.ts';
 
 interface DemoOptions {
@@ -62,7 +62,6 @@ export function define(command: Command, exitWith: ExitWith): void {
 
 async function demo({ once = false, dir, port, output }: DemoOptions): Promise<number> {
   const stop = stopSignals();
-  using _alive = keepAlive();
   await using virtual = await startEmbeddedCluster({ name: 'virtual' });
   await using host = await startEmbeddedCluster({ name: 'host' });
   const files = await writeFiles(resolve(dir), { virtual, host });

@@ -103,7 +103,7 @@ async function commandConfig(command: Command): Promise<LiveConfig> {
   await using vcluster = connectHosted(command, name, input);
   const files = await vcluster.configurations();
   const own = oneOf(files, name);
-  if (own !== undefined) return loadConfig(await sidecarInput(vcluster, own, input));
+  if (own !== undefined) return await loadConfig(await sidecarInput(vcluster, own, input));
   const { host, namespace } = vcluster;
   const member = await readMember(host, { namespace, name }, input);
   return member ?? (await vcluster.rejectUnknown(files.map((file) => file.name)));

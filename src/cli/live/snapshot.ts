@@ -28,7 +28,7 @@ import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
 import { apiDefaults, type KeptSandbox } from '../offline/rehearsal-parts.ts';
 import { showProgress } from '../output/terminal.ts';
 import { isAnonymous, isNotFound, StatusError } from '../../kube/status-error.ts';
-import { TransportError, type ClusterClient, type ClusterName } from '../../kube/types.ts';
+import { TransportError, type ClusterClient, type ClusterName, type ListOptions } from '../../kube/types.ts';
 import { SYNCABLE_RESOURCES, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import {
   kindPolicy,
@@ -45,7 +45,12 @@ import { createTranslators } from '../../syncer/translation.ts';
 import { hostNamespaces } from '../../syncer/translate/namespace-mappings.ts';
 import { systemClock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
-import { connectClusters, type Clusters } from '../../syncer/clusters.ts';
+import {
+  COMMAND_GIVES_UP_MS,
+  COMMAND_LIMITS,
+  connectClusters,
+  type Clusters,
+} from '../../syncer/clusters.ts';
 import { createMetrics } from '../../syncer/metrics/metrics.ts';
 import { readIdentity, readIfAllowed, type Identity } from '../../syncer/virtual-identity.ts';
 import { programParts } from '../installation.ts';
@@ -75,6 +80,7 @@ export interface Snapshot {
 }
 
 const PAGE_SIZE = 500;
+const PAGE_SIZE_MAX = 8000;
 
 interface SnapshotOptions {
   readonly isOwnerNeeded?: boolean;
@@ -88,16 +94,21 @@ export async function readSnapshot(
   { isOwnerNeeded = true, everyKind = false }: SnapshotOptions = {},
 ): Promise<Snapshot> {
   const namespaces = hostNamespaces(config) ?? [''];
+  using progress = showProgress('reading');
+  const count = { done: 0, total: 0 };
+  const list = async (cluster: ClusterName, resource: Resource, from: readonly string[]) => {
+    count.total += 1;
+    const objects = await listAll(clusters[cluster], resource, from);
+    progress.update(++count.done, count.total);
+    return objects;
+  };
   // An earlier configuration may have mapped other namespaces, which the rights need not cover.
   const listHost = (resource: Resource): Promise<KubeObject[]> =>
     everyKind
-      ? listAll(clusters.host, resource, ['']).catch(() => listAll(clusters.host, resource, namespaces))
-      : listAll(clusters.host, resource, namespaces);
+      ? list('host', resource, ['']).catch(() => list('host', resource, namespaces))
+      : list('host', resource, namespaces);
   const both = async (virtual: Resource, host: Resource): Promise<KindSnapshot> => {
-    const [virtualObjects, hostObjects] = await Promise.all([
-      listAll(clusters.virtual, virtual, ['']),
-      listHost(host),
-    ]);
+    const [virtualObjects, hostObjects] = await Promise.all([list('virtual', virtual, ['']), listHost(host)]);
     return { virtual: virtualObjects, host: hostObjects };
   };
   const synced = new Set(syncedKinds(config).map(({ kind }) => kind.resource.plural));
@@ -120,7 +131,7 @@ export async function readSnapshot(
     isOwnerNeeded ? reaching('host', () => clusters.resolveOwner(config)) : undefined,
   ]);
   const services = kinds.find(({ resource }) => resource.plural === SERVICES.plural) ?? {
-    virtual: await listAll(clusters.virtual, SERVICES, ['']),
+    virtual: await list('virtual', SERVICES, ['']),
     host: await listHost(SERVICES),
   };
   const copies = kinds.flatMap(({ host }) => host);
@@ -157,7 +168,7 @@ async function referencedKinds(
 ): Promise<readonly ReferencedKind[]> {
   const policy = kindPolicy(sync);
   const missing = (): void => undefined; // there can be no object of it
-  const named = await reaching('virtual', () => resolveNamedKinds(policy, discoveries, missing));
+  const named = await reaching('virtual', () => resolveNamedKinds(policy, discoveries, missing, {}));
   const kinds = new Map(named.map((kind) => [kind.id, kind]));
   const reachable = policy.isOpen ? policy.reachable : [];
   for (const id of new Set([...reachable, ...copies.flatMap(recordedKinds)])) {
@@ -186,21 +197,38 @@ export async function listAll(
 ): Promise<KubeObject[]> {
   const found: KubeObject[] = [];
   for (const namespace of namespaces) {
-    let continueToken = '';
-    do {
-      const page = await reaching(client.cluster, () =>
-        client.list(resource, {
-          limit: PAGE_SIZE,
-          continueToken,
-          ...(namespace === '' ? {} : { namespace }),
-          ...(labelSelector === undefined ? {} : { labelSelector }),
-        }),
-      );
-      found.push(...page.items);
-      ({ continueToken } = page);
-    } while (continueToken !== '');
+    const options = {
+      ...(namespace === '' ? {} : { namespace }),
+      ...(labelSelector === undefined ? {} : { labelSelector }),
+    };
+    found.push(...(await reaching(client.cluster, () => listPages(client, resource, options))));
   }
   return found.map((object) => ({ ...object, apiVersion: apiVersionOf(resource), kind: resource.kind }));
+}
+
+/** An API server forgets the state that its pages are from after five minutes: then everything is read again, in larger pages. */
+async function listPages(
+  client: ClusterClient,
+  resource: Resource,
+  options: ListOptions,
+): Promise<KubeObject[]> {
+  let limit = PAGE_SIZE;
+  let continueToken = '';
+  let found: KubeObject[] = [];
+  for (;;) {
+    try {
+      const page = await client.list(resource, { ...options, limit, continueToken });
+      found.push(...page.items);
+      ({ continueToken } = page);
+      if (continueToken === '') return found;
+    } catch (error) {
+      const isExpired = error instanceof StatusError && error.code === 410 && continueToken !== '';
+      if (!isExpired || limit >= PAGE_SIZE_MAX) throw error;
+      limit *= 4;
+      continueToken = '';
+      found = [];
+    }
+  }
 }
 
 /** A cluster does not respond. */
@@ -274,18 +302,16 @@ export interface Connection extends AsyncDisposable {
 export function clientParts() {
   const parts = programParts();
   const metrics = createMetrics({ monotonicMs: () => systemClock.monotonicMs(), version: parts.version });
-  return { ...parts, metrics };
+  return { ...parts, metrics, limits: COMMAND_LIMITS };
 }
 
-/** The daemon waits for a cluster that does not respond; a command does not. */
-const CONNECT_TIMEOUT_MS = 15_000;
-
-/** Rejects with `TerminalError` where a kubeconfig or Secret is missing or a cluster cannot be reached. */
-export async function connect({
-  config,
-  serverOf,
-}: Pick<LiveConfig, 'config' | 'serverOf'>): Promise<Connection> {
-  const signal = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
+/** Rejects with `TerminalError` where a kubeconfig or Secret is missing or a cluster cannot be reached. `giveUpMs`: see `ClustersOptions`. */
+export async function connect(
+  { config, serverOf }: Pick<LiveConfig, 'config' | 'serverOf'>,
+  giveUpMs = COMMAND_GIVES_UP_MS,
+): Promise<Connection> {
+  // Afterwards, the connection closes its clients itself, however long the command takes.
+  const connecting = new AbortController();
   try {
     const clusters = await connectClusters({
       ...clientParts(),
@@ -293,15 +319,14 @@ export async function connect({
       serverOf,
       isDryRun: true,
       logger: silentLogger,
-      signal,
+      signal: connecting.signal,
+      giveUpMs,
     });
     const located = { ...config, host: { ...config.host, namespace: clusters.hostNamespace } };
     return { config: located, clusters, [Symbol.asyncDispose]: () => clusters[Symbol.asyncDispose]() };
   } catch (error) {
-    if (!signal.aborted || error instanceof TerminalError) throw error;
-    throw new TerminalError('cannot connect to the host cluster; check its kubeconfig and whether it runs', {
-      cause: error,
-    });
+    connecting.abort();
+    throw error;
   }
 }
 

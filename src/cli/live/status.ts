@@ -3,6 +3,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
+import { TerminalError } from '../../base/errors.ts';
+import { plainLines } from '../../base/excerpt.ts';
 import { parseLabelSelector, SelectorError, type LabelPredicate } from '../../kube/label-selector.ts';
 import { keyOf, parseKey, type KubeObject, type NamespacedName, type StringMap } from '../../kube/object.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
@@ -110,7 +112,7 @@ function selectorOf({ selector = '' }: StatusFlags): LabelPredicate | undefined 
   }
 }
 
-/** Until interrupted. */
+/** Until interrupted: an API server may be restarted in the meantime. */
 async function follow(
   first: readonly StatusRow[],
   read: () => Promise<StatusRow[]>,
@@ -118,9 +120,20 @@ async function follow(
 ): Promise<void> {
   const textOf = ({ labels: _labels, ...row }: StatusRow): string => JSON.stringify(row);
   let known = new Set(first.map(textOf));
+  let reported = '';
+  const reportOnce = (error: unknown): undefined => {
+    if (!(error instanceof TerminalError)) throw error;
+    if (error.message !== reported)
+      process.stderr.write(
+        `warning: ${plainLines(error.message)}; the objects are read again every ${INTERVAL_MS / 1000} s\n`,
+      );
+    reported = error.message;
+  };
   for (;;) {
     await sleep(INTERVAL_MS);
-    const rows = await read();
+    const rows = await read().catch(reportOnce);
+    if (rows === undefined) continue;
+    reported = '';
     const changed = rows.filter((row) => !known.has(textOf(row)));
     if (changed.length > 0) print(changed);
     known = new Set(rows.map(textOf));

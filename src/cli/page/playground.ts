@@ -13,7 +13,7 @@ import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { configJsonSchema } from '../../config/schema/schema.ts';
 import type { PatchConfig } from '../../config/config.ts';
 import { printObject } from '../output/objects.ts';
-import { keepAlive, stopSignals } from '../process-lifecycle.ts';
+import { stopSignals } from '../process-lifecycle.ts';
 
 const FIELDS = [
   'name',
@@ -36,7 +36,6 @@ export function define(command: Command, exitWith: ExitWith): void {
 
 async function playground(command: Command, port: number): Promise<number> {
   const stop = stopSignals();
-  using _alive = keepAlive();
   const config = await configOf(command);
   await using page = await startPage({ port, config });
   process.stdout.write(`${page.url}\n`);

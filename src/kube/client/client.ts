@@ -51,12 +51,14 @@ class RestClient implements WatchClient {
   readonly #transport: Transport;
   readonly #clock: Clock;
   readonly #limits: Pick<ClientOptions, 'responseBytesMax' | 'pace'>;
+  readonly #timeoutMs: number;
 
-  constructor(transport: Transport, { cluster, clock, ...limits }: ClientOptions) {
+  constructor(transport: Transport, { cluster, clock, timeoutMs = TIMEOUT_MS, ...limits }: ClientOptions) {
     this.cluster = cluster;
     this.#transport = transport;
     this.#clock = clock;
     this.#limits = limits;
+    this.#timeoutMs = timeoutMs;
   }
 
   async get(resource: Resource, key: NamespacedName, options: RequestOptions = {}): Promise<KubeObject> {
@@ -143,7 +145,7 @@ class RestClient implements WatchClient {
     const accept = options.isMetadataOnly === true ? METADATA : 'application/json';
     const stream = new WatchStream(handler, this.#limits.responseBytesMax, this.#limits.pace);
     const call: Call = { method: 'GET', path, options, accept };
-    const response = await this.#transport.send({ ...httpRequest(call), stream });
+    const response = await this.#transport.send({ ...this.#httpRequest(call), stream });
     if (response.status > 299) throw this.#refusal(response, call);
     stream.end();
   }
@@ -155,7 +157,7 @@ class RestClient implements WatchClient {
   /** Retries a read while the server responds with 429 or 503 and the deadline allows it. */
   async #read(call: Call): Promise<JsonValue> {
     const { options } = call;
-    const deadlineMs = this.#clock.monotonicMs() + (options.timeoutMs ?? TIMEOUT_MS);
+    const deadlineMs = this.#clock.monotonicMs() + (options.timeoutMs ?? this.#timeoutMs);
     for (let attempt = 1; ; attempt++) {
       const leftMs = Math.max(1, Math.ceil(deadlineMs - this.#clock.monotonicMs()));
       try {
@@ -180,7 +182,7 @@ class RestClient implements WatchClient {
   }
 
   async #send(call: Call): Promise<JsonValue> {
-    const response = await this.#transport.send(httpRequest(call));
+    const response = await this.#transport.send(this.#httpRequest(call));
     if (response.status > 299) throw this.#refusal(response, call);
     const { text } = response;
     if (text === '') return null;
@@ -199,6 +201,16 @@ class RestClient implements WatchClient {
     if (error.code !== 401) return error;
     const message = `${error.message}: the credentials of ${this.#transport.accessDescription} are not accepted`;
     return new StatusError({ ...error.status, message });
+  }
+
+  #httpRequest({ options, body, ...call }: Call): HttpRequest {
+    return {
+      ...call,
+      timeoutMs: options.timeoutMs ?? this.#timeoutMs,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: options.signal,
+      beforeSend: options.beforeSend,
+    };
   }
 
   #what({ method, path }: Call): string {
@@ -220,16 +232,6 @@ interface Call {
   readonly accept?: string;
   readonly isBulky?: boolean;
   readonly options: RequestOptions;
-}
-
-function httpRequest({ options, body, ...call }: Call): HttpRequest {
-  return {
-    ...call,
-    timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
-    body: body === undefined ? undefined : JSON.stringify(body),
-    signal: options.signal,
-    beforeSend: options.beforeSend,
-  };
 }
 
 function isOverloaded(error: unknown): error is StatusError {

@@ -39,6 +39,8 @@ export interface TransportOptions extends TransportLimits {
 }
 
 export interface TransportLimits {
+  /** Deadline of a request that has none of its own. Default 30 s. */
+  timeoutMs?: number;
   /** Connections for everything but watches. Default 16. */
   connections?: number;
   /** Connections for watches, each of which keeps one. Default 128. */

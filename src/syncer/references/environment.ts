@@ -12,10 +12,22 @@ export type ReferenceListener = (
   isReferenced: boolean,
 ) => void;
 
+/** How long to wait for what some objects need. A request of a command may take a minute, see `COMMAND_LIMITS`. */
+export function longestWaitMs(
+  { giveUpMs }: Pick<ReferenceEnvironment, 'giveUpMs'>,
+  ofDaemonMs: number,
+): number {
+  return giveUpMs === undefined ? ofDaemonMs : COMMAND_WAIT_MS;
+}
+
+const COMMAND_WAIT_MS = 5 * 60_000;
+
 export interface ReferenceEnvironment extends SyncEnvironment {
   readonly objection: () => Promise<string | undefined>;
   readonly discoveries: Discoveries;
   readonly random: Random;
+  /** Undefined in the daemon, which waits for no kind for long, because only some objects need it. The answer of a command has to be complete. */
+  readonly giveUpMs?: number | undefined;
   /** Undefined in the daemon. */
   readonly referenceDecided?: ReferenceListener | undefined;
 }

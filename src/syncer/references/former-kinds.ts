@@ -13,7 +13,7 @@ import { createWriter, type Writer } from '../reconcile/writer.ts';
 import { kindIdOf, recordOf, type KindId } from '../translate/last-synced.ts';
 import { hostNamespaces } from '../translate/namespace-mappings.ts';
 import { namedVirtual } from '../translate/bookkeeping.ts';
-import type { ReferenceEnvironment } from './environment.ts';
+import { longestWaitMs, type ReferenceEnvironment } from './environment.ts';
 import { isImport } from './import-forge.ts';
 import type { KindRegistry } from './kind-registry.ts';
 import { partsOfKind, type KindParts } from './referenced-kind.ts';
@@ -55,7 +55,7 @@ export class FormerKinds {
     const removed = kinds.filter((one) => !isReachable(one)).map((kind) => this.#removeAll(kind, signal));
     this.#removing = Promise.all(removed);
     const { clock } = this.#environment;
-    await withinTime(this.#removing, { clock, ms: REMOVAL_MS, signal });
+    await withinTime(this.#removing, { clock, ms: longestWaitMs(this.#environment, REMOVAL_MS), signal });
     const left = policy.isOpen ? await this.#withImports(policy.reachable, signal) : [];
     await this.#kinds.open([...kinds.filter(isReachable).map(kindIdOf), ...left]);
     if (!signal.aborted) this.#inherited = [];

@@ -12,7 +12,7 @@ import {
   type KindPolicy,
   type ReferencedKind,
 } from './referenced-kind.ts';
-import type { ReferenceEnvironment } from './environment.ts';
+import { longestWaitMs, type ReferenceEnvironment } from './environment.ts';
 import { KindCaches } from './kind-caches.ts';
 import { kindIdOf, type KindId } from '../translate/last-synced.ts';
 
@@ -99,7 +99,7 @@ export class KindRegistry {
   async whenOpened(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#environment;
     const opening = Promise.all(this.#unlisted.map((id) => this.#open(id)));
-    await withinTime(opening, { clock, ms: FIRST_LISTS_MS, signal });
+    await withinTime(opening, { clock, ms: longestWaitMs(this.#environment, FIRST_LISTS_MS), signal });
     signal.throwIfAborted();
     for (const id of this.#unlisted) {
       const why = this.whyUnavailable(id);
@@ -165,7 +165,8 @@ export class KindRegistry {
   async #openMissing(missing: readonly KindId[]): Promise<void> {
     const { clock } = this.#environment;
     const signal = this.#signal ?? AbortSignal.abort();
-    await withinTime(Promise.all(missing.map((id) => this.#open(id))), { clock, ms: OPENING_MS, signal });
+    const opening = Promise.all(missing.map((id) => this.#open(id)));
+    await withinTime(opening, { clock, ms: longestWaitMs(this.#environment, OPENING_MS), signal });
     for (const id of missing) this.#noteUnavailable(id, this.whyUnavailable(id));
   }
 

@@ -173,8 +173,8 @@ export function asReferencedKind(virtual: Resource, host: Resource, policy: Kind
   };
 }
 
-/** A healthy server responds in less, and the start waits. */
-const DISCOVERY: RequestOptions = { timeoutMs: 5000 };
+/** Of the daemon: a healthy server responds in less, and the start waits. */
+export const DISCOVERY: RequestOptions = { timeoutMs: 5000 };
 
 /** `reportMissing`: a tenant may delete a CustomResourceDefinition, or have an API server that does not respond, which must not stop everything else.
  * Rejects if a cluster as a whole does not respond. */
@@ -182,10 +182,11 @@ export async function resolveNamedKinds(
   policy: KindPolicy,
   discoveries: Discoveries,
   reportMissing: (kind: NamedKind, why: string) => void,
+  options: RequestOptions,
 ): Promise<readonly ReferencedKind[]> {
   const resolved = policy.named.map(async (named) => {
     try {
-      return await resolveKind(named, discoveries, policy, DISCOVERY);
+      return await resolveKind(named, discoveries, policy, options);
     } catch (error) {
       if (!(error instanceof TerminalError)) await responds(discoveries);
       reportMissing(named, messageOf(error));

@@ -15,7 +15,7 @@ import { createGeneration } from '../../../src/syncer/generation.ts';
 import { startLeadership, type Leadership } from '../../../src/syncer/leadership.ts';
 import type { Metrics } from '../../../src/syncer/metrics/metrics.ts';
 import { DryRun } from '../../../src/syncer/reconcile/dry-run.ts';
-import { kindPolicy, resolveNamedKinds } from '../../../src/syncer/references/referenced-kind.ts';
+import { DISCOVERY, kindPolicy, resolveNamedKinds } from '../../../src/syncer/references/referenced-kind.ts';
 import type { Faults } from '../world/faults.ts';
 import { SimClient } from '../world/sim-client.ts';
 import type { VirtualClock } from '../../../src/base/clock.ts';
@@ -186,7 +186,7 @@ export class SimDaemon {
     const { random, faults, isDryRun } = this.#options;
     const discoveries = { virtual: createDiscovery(raw.virtual), host: createDiscovery(raw.host) };
     const named = await retried(process, () =>
-      resolveNamedKinds(kindPolicy(config.sync), discoveries, () => undefined),
+      resolveNamedKinds(kindPolicy(config.sync), discoveries, () => undefined, DISCOVERY),
     );
     return createGeneration({
       config,

@@ -1,10 +1,21 @@
 /** Which kinds are watched, and what is known of the others. */
 
 import { expect, test } from 'vitest';
+import { sleep } from '../../../src/base/clock.ts';
+import type { WatchClient } from '../../../src/kube/types.ts';
 import { KindRegistry } from '../../../src/syncer/references/kind-registry.ts';
 import { kindWorld } from './kind-world.ts';
 
 const SECRET = 'v1 Secret';
+
+/** Those that an informer calls. */
+function clientMethods(client: WatchClient): WatchClient {
+  return {
+    ...client,
+    watch: (...call) => client.watch(...call),
+    [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
+  };
+}
 
 async function registryIn(world: ReturnType<typeof kindWorld>) {
   const { environment, signal } = world;
@@ -25,6 +36,31 @@ test('a kind that a patch names is watched from the start', async () => {
   await registry.whenOpened(world.signal);
   expect([registry.isOpened, registry.detail, world.state.missing]).toEqual([true, '1 kinds are watched', 0]);
   expect(registry.caches(SECRET)?.kind.id).toBe(SECRET);
+});
+
+test('a command waits for a kind that is listed slowly, the daemon does not', async () => {
+  const isWatched = async (giveUpMs: number | undefined): Promise<boolean> => {
+    await using world = kindWorld();
+    const { clients } = world.environment;
+    const { virtual } = clients;
+    const slow: WatchClient = {
+      ...clientMethods(virtual),
+      async list(...asked) {
+        await sleep(world.clock, 50_000, world.signal);
+        return virtual.list(...asked);
+      },
+    };
+    Object.assign(world.environment, { clients: { ...clients, virtual: slow }, giveUpMs });
+    const { registry } = await registryIn(world);
+    let wasWatched = false;
+    const opening = registry.whenOpened(world.signal).then(() => {
+      wasWatched = registry.caches(SECRET) !== undefined;
+    });
+    await world.clock.advanceAsync(60_000);
+    await opening;
+    return wasWatched;
+  };
+  expect([await isWatched(1), await isWatched(undefined)]).toEqual([true, false]);
 });
 
 test('a kind that is not served is looked for until it is, and delays nothing', async () => {

@@ -53,7 +53,7 @@ export function kindWorld() {
     state,
     signal: stopping.signal,
     /** The kinds that the patches of the configuration name. */
-    named: () => resolveNamedKinds(kindPolicy(config.sync), environment.discoveries, () => undefined),
+    named: () => resolveNamedKinds(kindPolicy(config.sync), environment.discoveries, () => undefined, {}),
     store: (cluster: ClusterName, object: KubeObject) =>
       clusters[cluster].load(qualifiedPlural(SECRETS), object),
     [Symbol.asyncDispose]: async () => {

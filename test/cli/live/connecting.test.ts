@@ -1,0 +1,80 @@
+/** The deadline for connecting ends with it: what a command reads afterwards takes as long as it takes. */
+
+import { expect, test } from 'vitest';
+import { connect, listAll, planSnapshot, readSnapshot } from '../../../src/cli/live/snapshot.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import { silentLogger } from '../../../src/base/logger.ts';
+import { systemRandom } from '../../../src/base/random.ts';
+import { loadConfig } from '../../../src/config/load.ts';
+import { ENDPOINTS } from '../../../src/kube/object.ts';
+import { failure } from '../../../src/kube/status-error.ts';
+import type { ClusterClient, ListOptions } from '../../../src/kube/types.ts';
+import { startDaemon } from '../../../src/syncer/daemon.ts';
+import { newEmbeddedWorld } from '../../scenarios/embedded-world.ts';
+import { ANY_KIND } from '../../config/setup.ts';
+import { eventually } from '../../support/eventually.ts';
+
+/** Passed before the first response. */
+const GIVE_UP_MS = 1;
+
+/** Between API servers that respond after the deadline. */
+async function slowWorld() {
+  const world = await newEmbeddedWorld();
+  const paths: Record<string, string> = {};
+  for (const cluster of ['virtual', 'host'] as const) {
+    const proxy = await world.proxy(cluster);
+    paths[cluster] = proxy.path;
+    proxy.behaviour = {
+      async decide({ atMs }) {
+        await eventually(
+          () => performance.now(),
+          (now) => now > atMs + 10 * GIVE_UP_MS,
+        );
+        return { kind: 'pass' };
+      },
+    };
+  }
+  await world.createVirtual('default/web');
+  const file = world.writeConfig(world.configuration({ kubeconfigs: paths }, 0));
+  const { config } = await loadConfig({ file, env: {}, flags: {}, checks: ANY_KIND });
+  return { world, config };
+}
+
+test('of a command', async () => {
+  const { world, config } = await slowWorld();
+  await using _ = world;
+  await using connection = await connect({ config }, GIVE_UP_MS);
+  const { objects } = await planSnapshot(await readSnapshot(connection));
+  expect(objects.map(({ key }) => key)).toEqual(['default/web']);
+});
+
+test('of run --once; a cluster of which nothing more arrives ends it', async () => {
+  const { world, config } = await slowWorld();
+  await using _ = world;
+  const parts = { clock: systemClock, random: systemRandom, version: '0', logger: silentLogger };
+  const { signal } = new AbortController();
+  const options = { ...parts, config, isDryRun: true, signal, giveUpMs: GIVE_UP_MS };
+  const daemon = await startDaemon(options);
+  expect(await daemon.sync.whenCached(signal, 60_000)).toBe(true);
+  expect(await daemon.sync.firstPass(signal)).toMatchObject([{ kind: 'Endpoints', action: 'create' }]);
+  await daemon.stop();
+  const silent = await startDaemon(options);
+  expect(await silent.sync.whenCached(signal, 0)).toBe(false);
+  await silent.stop();
+});
+
+test('pages whose state the server has forgotten are read again, in larger ones', async () => {
+  const limits: (number | undefined)[] = [];
+  const client = {
+    cluster: 'host',
+    async list(_: unknown, { limit = 0, continueToken = '' }: ListOptions = {}) {
+      limits.push(limit);
+      if (continueToken === 'old') throw failure(410, 'Expired', 'the state is gone');
+      const items = [{ metadata: { name: `of-${limit}` } }];
+      return { items, continueToken: limit === 500 ? 'old' : '', resourceVersion: '1' };
+    },
+  };
+  const found = await listAll(client as unknown as ClusterClient, ENDPOINTS, ['']); // nothing else is used
+  expect(found.map(({ metadata }) => metadata.name)).toEqual(['of-2000']);
+  expect(limits).toEqual([500, 500, 2000]);
+});
