@@ -167,6 +167,7 @@ async function createOurs(memoBytes: number): Promise<Ours> {
   const pipeline = createPatchPipeline({
     compiled,
     contentMembers: ['subsets'],
+    vcluster: { name: VCLUSTER_NAME, namespace: hostNamespace, config: {} },
     evaluator: sandbox,
     labels: createLabelTranslator(VCLUSTER_NAME, mode),
     references: { names, lookup: () => undefined, isKindAllowed: () => true, skipPodTargetRefs: true },

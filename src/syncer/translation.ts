@@ -93,6 +93,7 @@ export function pipelineOptions(
     labels,
     validate: kind.validate,
     contentMembers: kind.content.members,
+    vcluster: sandboxSettings(config).vcluster,
     onError: config.patches.onError,
   };
 }

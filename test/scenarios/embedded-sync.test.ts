@@ -4,6 +4,7 @@ import { describe } from 'vitest';
 import { newEmbeddedWorld } from './embedded-world.ts';
 import { endpointSliceScenarios } from './endpoint-slices.ts';
 import { handOverScenarios, ownerScenarios } from './hand-over.ts';
+import { formerPolicyScenarios } from './former-policies.ts';
 import { hostServiceScenarios } from './host-services.ts';
 import { namespaceScenarios } from './namespaces.ts';
 import { onHostDeleteScenarios } from './ownership.ts';
@@ -31,6 +32,7 @@ describe.concurrent('on embedded clusters', () => {
   handOverScenarios(newEmbeddedWorld);
   ownerScenarios(newEmbeddedWorld);
   upgradeScenarios(newEmbeddedWorld);
+  formerPolicyScenarios(newEmbeddedWorld);
 });
 
 sliceLifecycleScenarios(newEmbeddedWorld);

@@ -201,7 +201,7 @@ export function createFlow(
   patches: readonly CompiledPatch[],
   members: readonly string[],
   filtered?: ReadonlyMap<number, FilteredPaths>,
-): FlowRules {
+): Omit<FlowRules, 'rulesOf'> {
   const oneWayToHost = patches.filter((patch) => patch.actions.toVirtual.kind === 'keep');
   const oneWayToVirtual = patches.filter((patch) => patch.actions.toHost.kind === 'keep');
   const twoWay = patches.filter(

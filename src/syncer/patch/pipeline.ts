@@ -19,6 +19,7 @@ import type {
   EvaluateResponse,
   Evaluator,
   ObjectIdentity,
+  VclusterContext,
 } from '../sandbox/types.ts';
 import type { PatchPipeline, Direction, PatchContext, PatchedObject } from './types.ts';
 import { restoreProtected, layOver, withKind } from './protect.ts';
@@ -27,34 +28,37 @@ import { ReferenceTranslation, type ReferenceRules } from './reference-translati
 import { InvariantError, PatchError } from '../../base/errors.ts';
 import { excerptOf, placeOf } from '../../base/excerpt.ts';
 import { isJsonObject, ownValue, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
-import type { ConcretePath, LabelTranslator } from '../translate/types.ts';
+import type { ConcretePath, FlowRules, LabelTranslator } from '../translate/types.ts';
 import { translateSelector } from './selectors.ts';
 import { printPath } from './path-syntax.ts';
+import { readsHostObject, ruleVersions } from './rule-versions.ts';
 import type { Clock } from '../../base/clock.ts';
 
 export interface PipelineOptions extends RunSettings {
   readonly compiled: CompiledPatches;
   readonly contentMembers: readonly string[];
+  readonly vcluster: VclusterContext;
   /** `path`: a patch that fails is left out, where both sides can keep what they have. Default: the object fails. */
   readonly onError?: 'object' | 'path';
 }
 
 export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
   const { patches } = options.compiled;
+  const rulesOf = ruleVersions(patches, options.vcluster);
   const isEmpty = patches.length === 0;
   const stages = { toHost: stagesOf(patches), toVirtual: stagesOf(patches.toReversed()) };
   return {
     isEmpty,
     readsHostObject: patches.some(
       ({ actions: { toHost }, filters }) =>
-        (toHost.kind === 'evaluate' && readsHost(toHost.program)) ||
-        filters.some(({ program }) => readsHost(program)),
+        (toHost.kind === 'evaluate' && readsHostObject(toHost.program)) ||
+        filters.some(({ program }) => readsHostObject(program)),
     ),
     async apply(direction, object, context) {
       if (isEmpty) return { object, ...NO_REFERENCES };
       const failed: PatchError[] = [];
       for (;;) {
-        const run = new PatchRun(options, { direction, object, context, failed });
+        const run = new PatchRun({ ...options, rulesOf }, { direction, object, context, failed });
         try {
           for (const stage of stages[direction]) {
             const pending = run.apply(stage);
@@ -68,6 +72,7 @@ export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
       }
     },
     ...createFlow(patches, options.contentMembers),
+    rulesOf,
   };
 }
 
@@ -80,10 +85,6 @@ function mayBeLeftOut(
   const patch = compiled.patches[error.index];
   const isAgain = failed.some(({ index }) => index === error.index);
   return patch !== undefined && !isAgain && mayBeKept(patch, contentMembers);
-}
-
-function readsHost({ reads }: Program): boolean {
-  return reads.hostObject.length > 0;
 }
 
 function stagesOf(patches: readonly CompiledPatch[]): readonly Stage[] {
@@ -126,7 +127,7 @@ interface RunInput {
 const NO_REFERENCES = { references: [], notAllowed: [], unresolved: [] };
 
 class PatchRun {
-  readonly #settings: PipelineOptions;
+  readonly #settings: PipelineOptions & Pick<FlowRules, 'rulesOf'>;
   readonly #direction: Direction;
   readonly #input: JsonObject;
   readonly #context: PatchContext;
@@ -136,7 +137,10 @@ class PatchRun {
   /** Of the patches with filters, by index: what their paths match in this object. */
   #filtered: Map<number, FilteredPaths & { readonly path: Path }> | undefined;
 
-  constructor(settings: PipelineOptions, { direction, object, context, failed }: RunInput) {
+  constructor(
+    settings: PipelineOptions & Pick<FlowRules, 'rulesOf'>,
+    { direction, object, context, failed }: RunInput,
+  ) {
     this.#settings = settings;
     this.#failed = failed;
     this.#direction = direction;
@@ -170,9 +174,9 @@ class PatchRun {
   #decided(): Pick<PatchedObject, 'flows' | 'matched'> {
     const filtered = this.#filtered;
     if (filtered === undefined) return {};
-    const { compiled, contentMembers } = this.#settings;
+    const { compiled, contentMembers, rulesOf } = this.#settings;
     return {
-      flows: createFlow(compiled.patches, contentMembers, filtered),
+      flows: { ...createFlow(compiled.patches, contentMembers, filtered), rulesOf },
       matched: new Map([...filtered].map(([index, { matched }]) => [index, matched])),
     };
   }

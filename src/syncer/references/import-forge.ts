@@ -27,6 +27,7 @@ export interface ImportForgeOptions {
 /** Imports are one-way. Additions by other clients on the host are kept and never synced back. */
 const ONE_WAY: FlowRules = {
   flowOf: () => 'toHost',
+  rulesOf: () => undefined,
   twoWayPaths: () => [],
   hostOwnedPaths: () => [],
 };

@@ -1,10 +1,14 @@
 /** The state of both sides when they last agreed: the base of the three-way merge, stored in one annotation on the host copy and written in
  * the same request as the data it describes. It contains only hashes, so it is small and reveals no values.
  *
- * Format: `{"v":1,"r":…,"a":…,"l":…,"p":…,"k":…,"t":1}`; the resourceVersion of the virtual object, annotations, labels (host key space),
- * paths, the kinds that the copy names (`v1 Secret`, joined by newline), so that imports of them are found when no patch names them any more,
- * and the mark of {@link LastSynced.isOwn}. Each section is a run of entries: a flag, 8 digits of the key's hash, then 8 digits for each value
- * that the flag announces. Sections without entries are left out.
+ * Format: `{"v":1,"r":…,"a":…,"l":…,"p":…,"av":…,"lv":…,"k":…,"t":1}`; the resourceVersion of the virtual object, annotations, labels (host
+ * key space), paths, the versions of the rules that made annotations and labels, the kinds that the copy names (`v1 Secret`, joined by newline),
+ * so that imports of them are found when no patch names them any more, and the mark of {@link LastSynced.isOwn}. Each section is a run of entries:
+ * a flag, 8 digits of the key's hash, then 8 digits for each value that the flag announces. Versions are runs of a key's hash and 8 digits of the
+ * version. Sections without entries are left out.
+ *
+ * A later program may add members, as long as a record is right without them: they are ignored, and cause no write. Otherwise it raises `v`, and
+ * its record counts as none here.
  *
  * What comes from the host is recorded before it is written to the virtual cluster: such an entry (flag `i`) holds the base, the host's
  * value and the incoming value. When the virtual object holds the incoming value, that is the base from then on, without another write. */
@@ -22,6 +26,8 @@ export interface SyncedEntry {
   readonly isFromHost: boolean;
   /** A value of the host on its way to the virtual side, which held `virtual` before. */
   readonly incoming?: IncomingValue;
+  /** The version of the patches that made the host's value of the virtual one; undefined: none did, or it is not recorded. */
+  readonly rules?: string | undefined;
 }
 
 export interface IncomingValue {
@@ -73,6 +79,8 @@ export function encodeLastSynced(record: LastSynced): string {
   for (const [name, section] of Object.entries(sections)) {
     if (section.size > 0) text[name] = encodeSection(section);
   }
+  const versions = { av: encodeRules(record.annotations), lv: encodeRules(record.labels) };
+  for (const [name, rules] of Object.entries(versions)) if (rules !== '') text[name] = rules;
   if (record.kinds !== undefined && record.kinds.length > 0) text['k'] = record.kinds.join('\n');
   if (record.isOwn === true) text['t'] = 1;
   return JSON.stringify(text);
@@ -82,6 +90,13 @@ function encodeSection(section: SyncedSection): string {
   return [...section]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([key, entry]) => encodeEntry(key, entry))
+    .join('');
+}
+
+function encodeRules(section: SyncedSection): string {
+  return [...section]
+    .flatMap(([key, { rules }]) => (rules === undefined ? [] : [`${key}${rules}`]))
+    .toSorted()
     .join('');
 }
 
@@ -109,8 +124,8 @@ function encodeEntry(key: string, entry: SyncedEntry): string {
 export function decodeLastSynced(text: string | undefined): LastSynced | undefined {
   const parsed = parseJson(text);
   if (!isJsonObject(parsed) || ownValue(parsed, 'v') !== VERSION) return undefined;
-  const annotations = decodeSection(ownValue(parsed, 'a'));
-  const labels = decodeSection(ownValue(parsed, 'l'));
+  const annotations = decodeSection(ownValue(parsed, 'a'), ownValue(parsed, 'av'));
+  const labels = decodeSection(ownValue(parsed, 'l'), ownValue(parsed, 'lv'));
   const paths = decodeSection(ownValue(parsed, 'p'));
   if (!annotations || !labels || !paths) return undefined;
   const [kinds, revision] = [ownValue(parsed, 'k'), ownValue(parsed, 'r')];
@@ -165,10 +180,19 @@ function parseJson(text: string | undefined): JsonValue {
   }
 }
 
-function decodeSection(text: JsonValue | undefined): SyncedSection | undefined {
+/** What is no list of versions is ignored. */
+function decodeRules(text: JsonValue | undefined): ReadonlyMap<string, string> {
+  if (typeof text !== 'string' || !DIGITS.test(text)) return new Map();
+  return new Map(
+    (text.match(/.{16}/g) ?? []).map((one) => [one.slice(0, HASH_CHARS), one.slice(HASH_CHARS)]),
+  );
+}
+
+function decodeSection(text: JsonValue | undefined, versions?: JsonValue): SyncedSection | undefined {
   if (text === undefined) return new Map();
   if (typeof text !== 'string' || !DIGITS.test(text)) return undefined;
   const section = new Map<string, SyncedEntry>();
+  const rules = decodeRules(versions);
   for (let at = 0; at < text.length;) {
     const flag = text.charAt(at);
     const keyEnd = at + 1 + HASH_CHARS;
@@ -177,7 +201,10 @@ function decodeSection(text: JsonValue | undefined): SyncedSection | undefined {
     const count = isIncoming ? 3 + Number(text.charAt(keyEnd)) : flag.toLowerCase() === DIFFERENT ? 2 : 1;
     const end = from + HASH_CHARS * count;
     if (!FLAGS.includes(flag) || !(count <= 3 + EARLIER_MAX) || end > text.length) return undefined;
-    section.set(text.slice(at + 1, keyEnd), decodeEntry(flag, text.slice(from, end)));
+    const key = text.slice(at + 1, keyEnd);
+    const version = rules.get(key);
+    const entry = decodeEntry(flag, text.slice(from, end));
+    section.set(key, version === undefined ? entry : { ...entry, rules: version });
     at = end;
   }
   return section;
@@ -223,14 +250,14 @@ export function arrivedEntry(
   arrival: Arrival,
 ): ArrivedEntry {
   if (entry?.incoming === undefined) return { entry, isDue: false, isUncertain: false };
-  const { host, isFromHost, incoming } = entry;
+  const { host, isFromHost, incoming, rules } = entry;
   const isBase = virtual === entry.virtual && virtual !== incoming.virtual;
   // Until the incoming value has arrived, an overtaken one can only have come from the host: the patch with it may still have been applied.
   const isOvertaken =
     arrival !== 'arrived' && !isBase && virtual !== incoming.virtual && incoming.earlier.includes(virtual);
   const isDue = isOvertaken || (isBase && arrival === 'due');
   return {
-    entry: { virtual: isDue ? virtual : incoming.virtual, host, isFromHost },
+    entry: { virtual: isDue ? virtual : incoming.virtual, host, isFromHost, rules },
     isDue,
     isUncertain: isBase && arrival === 'unknown',
   };

@@ -11,7 +11,7 @@
  * Without a record the virtual side counts as changed; what only the host has is up to {@link KeyBase}. */
 
 import { arrivedEntry, entryWith, type Arrival, shortHash, type SyncedEntry } from './last-synced.ts';
-import type { Flow } from './types.ts';
+import { UNPROVABLE, type Flow } from './types.ts';
 
 /** Everything known about one key. Undefined: not there. */
 export interface KeyState {
@@ -20,6 +20,8 @@ export interface KeyState {
   /** What the virtual object translates and patches to. */
   readonly forward: string | undefined;
   readonly flow: Flow;
+  /** See {@link FlowRules.rulesOf}. */
+  readonly rules: string | undefined;
   readonly base: KeyBase;
   /** The values of both sides when they were in step last, as this process remembers them; undefined: it does not. */
   readonly agreed?: SidedValues | undefined;
@@ -160,17 +162,24 @@ function isEchoOf(
 }
 
 /** The last sync, from the record of the copy, or from the memory of this process where the copy has none, or an older one after a restore from a
- * backup. INVARIANT: never from the record that the virtual object has, because a tenant can write any; `former` is one that this process wrote. */
+ * backup. INVARIANT: never from the record that the virtual object has, because a tenant can write any; `former` is one that this process wrote.
+ * INVARIANT: only what the rules in use have made, or the value of an earlier rule could be kept on the host by writing it on the virtual side.
+ * What this process remembers is made by them, because other rules make another engine. */
 function lastEntries({
   base,
   agreed,
   remembered,
+  rules,
   isRecordEchoed = false,
 }: KeyState): readonly (SyncedEntry | undefined)[] {
-  const inStep = agreed && entryOf(agreed);
+  const inStep = agreed && entryOf(agreed, rules);
   if (base.kind === 'fresh') return [inStep];
-  const held = base.kind === 'recorded' && base.isOwn ? [base.entry] : [];
-  return isRecordEchoed || base.kind === 'lost' ? [...held, remembered, inStep] : held;
+  const held = base.kind === 'recorded' && base.isOwn ? base.entry : undefined;
+  const isMemoryNeeded = isRecordEchoed || base.kind === 'lost';
+  const recorded = isMemoryNeeded ? [held, remembered] : [held];
+  const made = recorded.filter((entry) => entry !== undefined && isMadeBy(rules, entry));
+  const isByOtherRules = held !== undefined && !made.includes(held);
+  return isMemoryNeeded || isByOtherRules ? [...made, inStep] : made;
 }
 
 /** The copy holds a value of the virtual object as it is: an earlier version took it for an echo, because of a record that the tenant wrote. */
@@ -180,8 +189,18 @@ export function isUntranslated(state: KeyState): boolean {
   return isEchoOf([base.entry], hashOf(virtual), base.arrival) !== undefined;
 }
 
-function entryOf({ virtual, host }: SidedValues): SyncedEntry {
-  return { virtual: hashOf(virtual), host: hashOf(host), isFromHost: false };
+/** A value that is the same on both sides is made by no rule. */
+function isMadeBy(rules: string | undefined, { virtual, host, incoming, rules: by }: SyncedEntry): boolean {
+  return by === rules || (incoming === undefined && virtual === host);
+}
+
+function entryOf({ virtual, host }: SidedValues, rules: string | undefined): SyncedEntry {
+  return recordedBy(rules, { virtual: hashOf(virtual), host: hashOf(host), isFromHost: false });
+}
+
+function recordedBy(rules: string | undefined, entry: SyncedEntry): SyncedEntry {
+  if (rules === undefined || rules === UNPROVABLE || entry.virtual === entry.host) return entry;
+  return { ...entry, rules };
 }
 
 /** The value that the virtual side had, proven by its hash; undefined: it is to stay, or neither memory nor a reverse patch knows it. */
@@ -264,7 +283,7 @@ function outcome(
   const before = virtual === state.virtual ? virtualHash : hashOf(state.virtual);
   const wanted = { virtual: virtualHash, host: hostHash, isFromHost: fromHost };
   const recorded = state.base.kind === 'recorded' ? state.base.entry : undefined;
-  return { virtual, host, entry: entryWith(wanted, before, recorded) };
+  return { virtual, host, entry: entryWith(recordedBy(state.rules, wanted), before, recorded) };
 }
 
 /** Did another client put `wanted` on the host? Not when this program writes it, and not when the record says it did. */

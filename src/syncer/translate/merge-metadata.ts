@@ -219,6 +219,7 @@ function planMap(
       host: host && stringAt(host, key),
       forward: stringAt(forward, key),
       flow: rules.flowOf(key),
+      rules: input.flows.rulesOf(['metadata', member, key]),
       base: host === undefined ? { kind: 'fresh' } : baseOf(known, rules, key),
       agreed: agreedVirtual &&
         agreedHost && { virtual: stringAt(agreedVirtual, key), host: stringAt(agreedHost, key) },

@@ -1,7 +1,7 @@
 /** The three-way merge of a pair: every annotation, label and path is planned first, then the plans become the objects that both sides hold. */
 
 import { asJson, type KubeObject, type ObjectMeta, type StringMap } from '../../kube/object.ts';
-import { jsonEquals, ownValue, setOwn, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { jsonEquals, setOwn, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import {
   isBookkeepingAnnotation,
   LAST_SYNCED,
@@ -306,13 +306,7 @@ function hostAnnotations(
   const { text, list } = fittingBookkeeping(record, printManagedAnnotations(managed), annotations);
   if (list !== undefined) annotations[MANAGED_ANNOTATIONS] = list;
   if (text === undefined) return annotations;
-  const isSame =
-    before !== undefined &&
-    isSameRecord(
-      recordedLike(before, record, input),
-      before,
-      ownValue(actual, LAST_SYNCED) as string | undefined,
-    ); // a map of strings
+  const isSame = before !== undefined && isSameRecord(recordedLike(before, record, input), before);
   annotations[LAST_SYNCED] = isSame && !isFlowingBack ? (actual[LAST_SYNCED] ?? text) : text;
   return annotations;
 }
@@ -325,17 +319,18 @@ function recordedLike(before: LastSynced, now: LastSynced, { content, virtual }:
   return { ...now, labels: new Map([...now.labels].filter(([key]) => !added.has(key))) };
 }
 
-/** True if only the version of the virtual object differs, or what has arrived there, which does not justify a write. */
-function isSameRecord(now: LastSynced, before: LastSynced, text: string | undefined): boolean {
+/** True if only the version of the virtual object differs, that of the rules, or what has arrived there, which does not justify a write; nor does
+ * what a later program has added. */
+function isSameRecord(now: LastSynced, before: LastSynced): boolean {
   const record = {
     ...now,
     revision: before.revision,
     isOwn: before.isOwn === true,
-    annotations: beforeArrivals(now.annotations, before.annotations),
-    labels: beforeArrivals(now.labels, before.labels),
+    annotations: withRulesOf(before.annotations, beforeArrivals(now.annotations, before.annotations)),
+    labels: withRulesOf(before.labels, beforeArrivals(now.labels, before.labels)),
     paths: beforeArrivals(now.paths, before.paths),
   };
-  return encodeLastSynced(record) === text;
+  return encodeLastSynced(record) === encodeLastSynced(before);
 }
 
 /** The annotations are synced in any case: the list of their keys is left out first, as the record proves more, then its paths, then all of it. */
@@ -352,6 +347,14 @@ function fittingBookkeeping(
   if (textBytes <= bytesLeft) return { text };
   const shorter = encodeLastSynced({ ...record, paths: new Map() });
   return bytesOf({ [LAST_SYNCED]: shorter }) <= bytesLeft ? { text: shorter } : {};
+}
+
+function withRulesOf(before: SyncedSection, now: SyncedSection): SyncedSection {
+  const changed = [...now].flatMap(([key, entry]) => {
+    const rules = before.get(key)?.rules;
+    return rules === entry.rules ? [] : [[key, { ...entry, rules }] as const];
+  });
+  return changed.length === 0 ? now : new Map([...now, ...changed]);
 }
 
 /** The entries of `now`, or of `before` where its incoming value has arrived since. */

@@ -41,6 +41,12 @@ export const MUTANTS: readonly Mutant[] = [
       '  const agreed = memory?.agreed ?? (echoedBookkeeping(input).length > 0 ? forged : undefined);\n',
   },
   {
+    name: 'merge: no record proves what the rules in use made',
+    file: MERGE_KEY,
+    snippet: 'return by === rules ||',
+    replacement: 'return (by === rules && by === undefined) ||',
+  },
+  {
     name: 'observer: a Service of the host is joined',
     file: KIND_SYNC,
     snippet: 'if (original === undefined) return key;',

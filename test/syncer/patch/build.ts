@@ -38,6 +38,7 @@ export function pipelineOptions(
   return {
     compiled,
     contentMembers: ['subsets'],
+    vcluster: { name: vcluster, namespace: hostNamespace, config: {} },
     evaluator: new TrustedEvaluator(
       compiled.programs,
       { name: vcluster, namespace: hostNamespace, config: {} },

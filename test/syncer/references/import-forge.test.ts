@@ -28,7 +28,12 @@ function forged(virtual: KubeObject, host?: KubeObject): Promise<KubeObject> {
 async function copyOfEarlier(virtual: KubeObject): Promise<KubeObject> {
   const kind = { ...OPTIONS, kind: GADGET_KIND.host, content: NO_CONTENT, target: TARGET };
   const desired = forgeHostObject({ metadata: virtual.metadata }, kind);
-  const flows = { flowOf: (): 'toHost' => 'toHost', twoWayPaths: () => [], hostOwnedPaths: () => [] };
+  const flows = {
+    flowOf: (): 'toHost' => 'toHost',
+    rulesOf: () => undefined,
+    twoWayPaths: () => [],
+    hostOwnedPaths: () => [],
+  };
   const pair = { virtual, host: undefined, labels: OPTIONS.labels, flows };
   return (await mergePair(pair, { forward: async () => ({ desired }) })).host;
 }

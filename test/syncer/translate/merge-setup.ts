@@ -12,7 +12,7 @@ import { NO_CONTENT } from '../../../src/syncer/translate/content.ts';
 import { backTranslate, forgeHostObject } from '../../../src/syncer/translate/forge.ts';
 import { mergePair, type Forwarded, type MergedPair } from '../../../src/syncer/translate/merge.ts';
 import type { MergeMemory } from '../../../src/syncer/translate/merge-metadata.ts';
-import type { Arrival } from '../../../src/syncer/translate/last-synced.ts';
+import { shortHash, type Arrival } from '../../../src/syncer/translate/last-synced.ts';
 import type { Flow, FlowRules, KeptPaths } from '../../../src/syncer/translate/types.ts';
 import { translators, type TestTranslators } from './setup.ts';
 
@@ -27,6 +27,7 @@ export interface TestPatches extends FlowRules {
 /** No patches: metadata flow both ways, content does not. */
 export const plainFlows: FlowRules = {
   flowOf: () => 'both',
+  rulesOf: () => undefined,
   twoWayPaths: () => [],
   hostOwnedPaths: () => [],
 };
@@ -121,6 +122,7 @@ export function patchK(
   return {
     ...plainFlows,
     flowOf: (path) => (path[2] === 'k' ? flow : 'both'),
+    rulesOf: (path) => (path[2] === 'k' ? shortHash(String(forward)) : undefined),
     forward: (object) => patch(object, forward),
     reverse: (object) => patch(object, reverse),
   };
