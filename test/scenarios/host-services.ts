@@ -6,6 +6,7 @@ import { keyOf, type KubeObject, type NamespacedName } from '../../src/kube/obje
 import { LAST_SYNCED } from '../../src/syncer/translate/bookkeeping.ts';
 import {
   encodeLastSynced,
+  NO_ROOM,
   shortHash,
   type SyncedEntry,
   type SyncedSection,
@@ -70,15 +71,18 @@ export function hostServiceScenarios(newWorld: NewWorld): void {
       for (const [name, labels] of [
         ['left', { [SKIP_BACKSYNC]: 'true' }],
         ['held', {}],
+        ['crowded', {}],
       ] as const) {
         await world.virtual.create('EndpointSlice', tenantSlice(name, name, { labels }));
         await whenAddresses(world, name, (found) => found.includes(name));
       }
       await world.virtual.delete('EndpointSlice', 'team-a', 'left');
-      await world.virtual.merge('EndpointSlice', ['team-a', 'held'], {
-        metadata: { labels: { [CONTROLLED_BY]: 'me' } },
-      });
-      for (const name of ['left', 'held']) {
+      await crowdOut(world, 'crowded');
+      for (const name of ['held', 'crowded'])
+        await world.virtual.merge('EndpointSlice', ['team-a', name], {
+          metadata: { labels: { [CONTROLLED_BY]: 'me' } },
+        });
+      for (const name of ['left', 'held', 'crowded']) {
         await world.host.create('Service', service(`${hostNs(world)}/${name}`));
         await whenAddresses(world, name, (found) => found.length === 0);
         expect(await world.host.find('EndpointSlice', hostNs(world), name)).toBeUndefined();
@@ -226,6 +230,21 @@ function hostNs(world: World): string {
 
 function tenantEndpoints(name: string): KubeObject {
   return endpoints(`team-a/${name}`, { subsets: [subset(TENANT_IP)] });
+}
+
+/** The tenant leaves no room for the record beside the annotations of its slice: an object may have 256 KiB of them. */
+async function crowdOut(world: World, name: string): Promise<void> {
+  const { annotations = {} } = (await world.host.get('EndpointSlice', hostNs(world), name)).metadata;
+  const identity = Object.entries(annotations).filter(([key]) => key !== LAST_SYNCED);
+  const bytes = identity.reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+  const big = 'x'.repeat(256 * 1024 - bytes - 'big'.length - 60);
+  await world.virtual.merge('EndpointSlice', ['team-a', name], { metadata: { annotations: { big } } });
+  const copy = await world.host.when(
+    'EndpointSlice',
+    [hostNs(world), name],
+    ({ metadata }) => metadata.annotations?.['big'] === big,
+  );
+  expect(copy.metadata.annotations?.[LAST_SYNCED]).toBe(NO_ROOM);
 }
 
 function tenantSlice(

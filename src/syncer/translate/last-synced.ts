@@ -8,7 +8,7 @@
  * version. Sections without entries are left out.
  *
  * A later program may add members, as long as a record is right without them: they are ignored, and cause no write. Otherwise it raises `v`, and
- * its record counts as none here.
+ * its record counts as none here. {@link NO_ROOM} is such a record.
  *
  * What comes from the host is recorded before it is written to the virtual cluster: such an entry (flag `i`) holds the base, the host's
  * value and the incoming value. When the virtual object holds the incoming value, that is the base from then on, without another write. */
@@ -52,6 +52,8 @@ export interface LastSynced {
 }
 
 const VERSION = 1;
+/** Instead of a record that does not fit beside the other annotations: it proves that this program wrote the copy, and nothing else. */
+export const NO_ROOM = '{"v":0}';
 /** 48 bits, base64url. */
 const HASH_CHARS = 8;
 const DIGITS = /^[A-Za-z0-9_-]*$/;

@@ -14,6 +14,7 @@ import { NO_CONTENT } from './content.ts';
 import { isBookkeepingLabel, labelsToHost, pick, stringMapOf } from './labels.ts';
 import {
   decodeLastSynced,
+  NO_ROOM,
   recordOf,
   shortHash,
   type Arrival,
@@ -130,6 +131,8 @@ function annotationRules({ host, flows }: MetadataInput): MapRules {
   const flowOf = (key: string): Flow => flows.flowOf(['metadata', 'annotations', key]);
   const listed = host && ownValue(stringMapOf(host.metadata.annotations), MANAGED_ANNOTATIONS);
   const managed = parseManagedAnnotations(listed as string | undefined); // a map of strings
+  // The virtual object has left no room for either, and must not keep by that what a patch would change.
+  const isUnknown = managed === undefined && host !== undefined && recordOf(host) === NO_ROOM;
   return {
     member: 'annotations',
     mapOf: (object) => pick(stringMapOf(object.metadata.annotations), (key) => !isBookkeepingAnnotation(key)),
@@ -137,7 +140,13 @@ function annotationRules({ host, flows }: MetadataInput): MapRules {
     lostBase: (key) => ({
       kind: 'lost',
       isFromHost: managed !== undefined && !managed.has(key),
-      hostOnly: managed?.has(key) ? 'remove' : flowOf(key) === 'both' ? 'take' : 'keep',
+      hostOnly: managed?.has(key)
+        ? 'remove'
+        : flowOf(key) === 'both'
+          ? 'take'
+          : isUnknown
+            ? 'remove'
+            : 'keep',
     }),
   };
 }

@@ -17,6 +17,7 @@ import {
   encodeLastSynced,
   hasArrivedAs,
   hasIncoming,
+  NO_ROOM,
   recordOf,
   shortHash,
   type LastSynced,
@@ -305,7 +306,6 @@ function hostAnnotations(
   delete annotations[MANAGED_ANNOTATIONS];
   const { text, list } = fittingBookkeeping(record, printManagedAnnotations(managed), annotations);
   if (list !== undefined) annotations[MANAGED_ANNOTATIONS] = list;
-  if (text === undefined) return annotations;
   const isSame = before !== undefined && isSameRecord(recordedLike(before, record, input), before);
   annotations[LAST_SYNCED] = isSame && !isFlowingBack ? (actual[LAST_SYNCED] ?? text) : text;
   return annotations;
@@ -333,12 +333,13 @@ function isSameRecord(now: LastSynced, before: LastSynced): boolean {
   return encodeLastSynced(record) === encodeLastSynced(before);
 }
 
-/** The annotations are synced in any case: the list of their keys is left out first, as the record proves more, then its paths, then all of it. */
+/** The annotations are synced in any case: the list of their keys is left out first, as the record proves more, then its paths, then all that it
+ * says. INVARIANT: it is there on each copy, however large the virtual object is: guards take a host object without it for that of others. */
 function fittingBookkeeping(
   record: LastSynced,
   list: string | undefined,
   annotations: StringMap,
-): { readonly text?: string; readonly list?: string | undefined } {
+): { readonly text: string; readonly list?: string | undefined } {
   const bytesLeft = ANNOTATION_BYTES_MAX - bytesOf(annotations);
   const listBytes = list === undefined ? 0 : bytesOf({ [MANAGED_ANNOTATIONS]: list });
   const text = encodeLastSynced(record);
@@ -346,7 +347,7 @@ function fittingBookkeeping(
   if (textBytes + listBytes <= bytesLeft) return { text, list };
   if (textBytes <= bytesLeft) return { text };
   const shorter = encodeLastSynced({ ...record, paths: new Map() });
-  return bytesOf({ [LAST_SYNCED]: shorter }) <= bytesLeft ? { text: shorter } : {};
+  return { text: bytesOf({ [LAST_SYNCED]: shorter }) <= bytesLeft ? shorter : NO_ROOM };
 }
 
 function withRulesOf(before: SyncedSection, now: SyncedSection): SyncedSection {

@@ -7,6 +7,7 @@ import { LAST_SYNCED } from '../../../src/syncer/translate/bookkeeping.ts';
 import {
   decodeLastSynced,
   encodeLastSynced,
+  NO_ROOM,
   recordedRevision,
   shortHash,
   type SyncedEntry,
@@ -112,7 +113,7 @@ describe('the sync record', () => {
     expect(decodeLastSynced(text)?.paths.size).toBe(1000);
   });
 
-  test('is shortened, and finally omitted, if the object would not be accepted otherwise', async () => {
+  test('is shortened, and finally only a mark, if the object would not be accepted otherwise', async () => {
     const addresses = Array.from({ length: 1000 }, (_, i) => ({ ip: `10.0.0.${i}`, hostname: `h${i}` }));
     const recordWith = async (bytes: number): Promise<string | undefined> => {
       const annotations = { big: 'x'.repeat(bytes) };
@@ -124,6 +125,7 @@ describe('the sync record', () => {
     expect(decodeLastSynced(await recordWith(200_000))?.paths.size).toBe(1000);
     expect(decodeLastSynced(await recordWith(250_000))?.paths.size).toBe(0);
     expect(decodeLastSynced(await recordWith(250_000))?.annotations.size).toBe(1);
-    expect(await recordWith(262_000)).toBeUndefined();
+    expect(await recordWith(262_000)).toBe(NO_ROOM);
+    expect(decodeLastSynced(NO_ROOM)).toBeUndefined();
   });
 });

@@ -5,8 +5,9 @@ import { endpointsContent } from '../../../src/syncer/kinds/endpoints.ts';
 import { ENDPOINTS, type KubeObject, type StringMap } from '../../../src/kube/object.ts';
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../../../src/syncer/translate/bookkeeping.ts';
 import { forgeHostObject } from '../../../src/syncer/translate/forge.ts';
+import { NO_ROOM } from '../../../src/syncer/translate/last-synced.ts';
 import { mergePair } from '../../../src/syncer/translate/merge.ts';
-import { merge, plainFlows, touch, LOST, copyOf } from './merge-setup.ts';
+import { annotationOf, merge, patchK, plainFlows, touch, LOST, copyOf } from './merge-setup.ts';
 import { endpoints, mappings, translators } from './setup.ts';
 
 test('an untranslated reserved label on the host is kept, with and without a record, and never synced back', async () => {
@@ -126,7 +127,7 @@ describe('bookkeeping that does not fit beside the annotations', () => {
   test.each([
     { what: 'nothing', keys: 100, valueLength: 100, kept: [LAST_SYNCED, MANAGED_ANNOTATIONS] },
     { what: 'the list of the keys', keys: 1000, valueLength: 130, kept: [LAST_SYNCED] },
-    { what: 'the record too', keys: 1000, valueLength: 190, kept: [] },
+    { what: 'what the record says', keys: 1000, valueLength: 190, kept: [LAST_SYNCED] },
   ])('leaves out $what', async ({ keys, valueLength, kept }) => {
     const virtual = sized(keys, valueLength);
     const { host } = await merge({ virtual, host: undefined });
@@ -136,5 +137,14 @@ describe('bookkeeping that does not fit beside the annotations', () => {
     expect(sizeOf(host)).toBeLessThanOrEqual(256 * 1024);
     const again = await merge({ virtual, host });
     expect(again.host.metadata).toEqual(host.metadata);
+  });
+
+  test('does not keep on the host what a patch decides about and the virtual side has removed', async () => {
+    const big = { big: 'x'.repeat(261_900) };
+    const oneWay = patchK('toHost', (value) => value?.toLowerCase());
+    const host = await copyOf(endpoints({ annotations: { ...big, k: 'PREMIUM' } }), oneWay);
+    expect(annotationOf(host, LAST_SYNCED)).toBe(NO_ROOM);
+    const merged = await merge({ virtual: endpoints({ annotations: big }), host, patches: oneWay });
+    expect(annotationOf(merged.host, 'k')).toBeUndefined();
   });
 });
