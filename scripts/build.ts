@@ -64,12 +64,14 @@ const outputs = await build([
       },
     },
   },
-  ...['cli/healthcheck', 'apiserver/storage/sqlite/writer-thread'].map((entry): BuildOptions => ({
-    ...OPTIONS,
-    platform: 'node',
-    input: join(SOURCE, `${entry}.ts`),
-    output: { ...OUTPUT, codeSplitting: false },
-  })),
+  ...['cli/healthcheck', 'apiserver/storage/sqlite/writer-thread', 'fleet/values-thread'].map(
+    (entry): BuildOptions => ({
+      ...OPTIONS,
+      platform: 'node',
+      input: join(SOURCE, `${entry}.ts`),
+      output: { ...OUTPUT, codeSplitting: false },
+    }),
+  ),
   {
     ...OPTIONS,
     platform: 'browser',

@@ -5,14 +5,23 @@ import type { ConfigProblem } from '../base/errors.ts';
 import type { Config, FleetConfig } from '../config/config.ts';
 import { isFleetNamespace } from '../config/fleet-rules.ts';
 import { parseLabelSelector, type LabelPredicate } from '../kube/label-selector.ts';
-import { asJson, keyOf, type KubeObject } from '../kube/object.ts';
+import {
+  asJson,
+  keyOf,
+  objectKey,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+} from '../kube/object.ts';
 import { selectorText } from '../syncer/kinds/synced-kinds.ts';
-import { memberConfig, type MemberRules } from './member-config.ts';
+import { memberConfig, type MemberConfig, type MemberRules, type MemberTexts } from './member-config.ts';
 import {
   ACCESS_KEY,
   accessSecret,
   overlayConfigMap,
+  PAUSED,
   secretText,
+  TEXT_CHARS_MAX,
   VALUES_KEY,
   valuesSecret,
   type VclusterObjects,
@@ -36,6 +45,9 @@ export type MemberDecision =
 /** It is a member, in whatever state. */
 export type Membership = Exclude<MemberDecision, { kind: 'left' | 'removed' | 'deleted' }>;
 
+/** What its Secrets and its ConfigMap decide. */
+export type TextDecision = Extract<MemberDecision, { kind: 'waiting' | 'invalid' | 'joined' }>;
+
 export interface FleetRules extends MemberRules {
   readonly fleet: FleetConfig;
 }
@@ -43,7 +55,6 @@ export interface FleetRules extends MemberRules {
 /** With the value `true`, a vCluster is a member, unless the fleet has a selector of its own. */
 export const MEMBER_LABEL = 'endpoint-syncer/enabled';
 const DEFAULT_SELECTOR = `${MEMBER_LABEL}=true`;
-const PAUSED = 'loft.sh/paused';
 
 /** The selector of the workloads as text; that of {@link FleetConfig} may be empty. */
 export function memberSelector({ selector }: FleetConfig): string {
@@ -56,14 +67,35 @@ export function isSelected(fleet: FleetConfig): (workload: KubeObject) => boolea
     isFleetNamespace(namespace, fleet.namespaces) && hasLabels(labels);
 }
 
+/** The workloads are those of one namespace: the vClusters in it that are more than the fleet syncs there, of which the youngest are left out. */
+export function surplusOf(workloads: readonly KubeObject[], fleet: FleetConfig): ReadonlySet<ObjectKey> {
+  const created = new Map<ObjectKey, string>();
+  for (const workload of workloads.filter(isSelected(fleet))) {
+    const { creationTimestamp = '' } = workload.metadata;
+    const key = objectKey(workload);
+    const before = created.get(key);
+    if (before === undefined || creationTimestamp < before) created.set(key, creationTimestamp);
+  }
+  const byAge = [...created].toSorted(([a, x], [b, y]) => (x === y ? (a < b ? -1 : 1) : x < y ? -1 : 1));
+  return new Set(byAge.slice(fleet.limits.membersPerNamespace).map(([key]) => key));
+}
+
+export function surplusReason({ limits: { membersPerNamespace } }: FleetConfig): string {
+  return (
+    `its namespace has ${membersPerNamespace} older vClusters of the fleet, and endpointSyncer.fleet.limits.membersPerNamespace is ${membersPerNamespace}: ` +
+    'not synced, its copies stay; delete an older one, take its label away, or raise the limit'
+  );
+}
+
+/** With the contents of its Secrets and its ConfigMap. */
 export function decideMember(objects: VclusterObjects, rules: FleetRules): MemberDecision {
-  const { access, values } = objects;
-  const decided = decideByWorkload(objects, rules);
+  const { namespace, name, access, values, overlay } = objects;
+  const decided =
+    decideByWorkload(objects, rules) ?? decideByPresence(objects) ?? decideByAccess(objects, access);
   if (decided !== undefined) return decided;
-  if (values === undefined) return missing(keyOf(valuesSecret(objects)), 'the chart of vCluster creates it');
-  if (access === undefined)
-    return missing(keyOf(accessSecret(objects)), 'vCluster writes it after its start');
-  return fromContents(objects, { access, values }, rules);
+  const read = memberTexts(objects, { values, overlay });
+  if ('kind' in read) return read;
+  return decideByConfig(memberConfig({ ...rules, ...read, vcluster: { namespace, name } }));
 }
 
 /** Where the contents of its Secrets and ConfigMap make no difference, which take long to parse. Undefined: they do. */
@@ -87,7 +119,16 @@ export function decideByWorkload(
   return sleep === undefined ? undefined : { kind: 'asleep', reason: sleep };
 }
 
-function missing(secret: string, by: string): MemberDecision {
+/** Undefined: it has the Secrets that it needs. */
+export function decideByPresence(objects: VclusterObjects): TextDecision | undefined {
+  const { access, values } = objects;
+  if (values === undefined) return missing(keyOf(valuesSecret(objects)), 'the chart of vCluster creates it');
+  if (access === undefined)
+    return missing(keyOf(accessSecret(objects)), 'vCluster writes it after its start');
+  return undefined;
+}
+
+function missing(secret: string, by: string): TextDecision {
   return { kind: 'waiting', reason: `Secret ${secret} does not exist yet: ${by}` };
 }
 
@@ -97,35 +138,41 @@ function sleepOf(workload: KubeObject): string | undefined {
   return valueAt(asJson(workload), ['spec', 'replicas']) === 0 ? 'scaled to 0 replicas' : undefined;
 }
 
-/** vCluster's own values have some 20 KiB. It takes up to half a second to parse this much, in which nothing else runs. */
-const TEXT_CHARS_MAX = 128 * 1024;
+/** Undefined: the Secret has a kubeconfig. What it says is found out when it is used. */
+export function decideByAccess(
+  vcluster: NamespacedName,
+  access: KubeObject | undefined,
+): TextDecision | undefined {
+  const text = access === undefined ? '' : secretText(access, ACCESS_KEY);
+  const reason = unusable(`Secret ${keyOf(accessSecret(vcluster))}`, ACCESS_KEY, {
+    text,
+    required: 'kubeconfig',
+  });
+  return reason === undefined ? undefined : { kind: 'invalid', reason };
+}
 
-function fromContents(
-  vcluster: VclusterObjects,
-  { access, values }: { readonly access: KubeObject; readonly values: KubeObject },
-  rules: FleetRules,
-): MemberDecision {
-  const { namespace, name, overlay } = vcluster;
+/** The texts that its configuration is read from, or why they cannot be read. */
+export function memberTexts(
+  vcluster: NamespacedName,
+  { values, overlay }: Pick<VclusterObjects, 'values' | 'overlay'>,
+): MemberTexts | TextDecision {
   const ofValues = `Secret ${keyOf(valuesSecret(vcluster))}`;
   const ofOverlay = `ConfigMap ${keyOf(overlayConfigMap(vcluster))}`;
-  const text = secretText(values, VALUES_KEY);
+  const text = values === undefined ? '' : secretText(values, VALUES_KEY);
   const overlayText = overlay && textAt(asJson(overlay), 'data', VALUES_KEY);
   const reason =
-    unusable(`Secret ${keyOf(accessSecret(vcluster))}`, ACCESS_KEY, {
-      text: secretText(access, ACCESS_KEY),
-      required: 'kubeconfig',
-    }) ??
     unusable(ofValues, VALUES_KEY, { text, required: 'values' }) ??
     unusable(ofOverlay, VALUES_KEY, { text: overlayText ?? '' });
   if (reason !== undefined) return { kind: 'invalid', reason };
-  const result = memberConfig({
-    ...rules,
-    vcluster: { namespace, name },
+  return {
     values: { text, file: ofValues },
     overlay: overlayText === undefined ? undefined : { text: overlayText, file: ofOverlay },
-  });
-  if (result.config === undefined) return { kind: 'invalid', reason: result.invalid };
-  return { kind: 'joined', config: result.config, warnings: result.warnings };
+  };
+}
+
+export function decideByConfig(read: MemberConfig): TextDecision {
+  if (read.config === undefined) return { kind: 'invalid', reason: read.invalid };
+  return { kind: 'joined', config: read.config, warnings: read.warnings };
 }
 
 /** Why a text cannot be read. `required`: what it has to contain. */

@@ -17,11 +17,12 @@ import {
   type Resource,
 } from '../kube/object.ts';
 import { ignoreNotFound } from '../kube/status-error.ts';
-import type { WatchClient } from '../kube/types.ts';
+import type { IndexFunctions, ListOptions, ObjectList, WatchClient } from '../kube/types.ts';
 import {
   accessSecret,
   DEPLOYMENTS,
   overlayConfigMap,
+  PAUSED,
   STATEFUL_SETS,
   valuesSecret,
   VCLUSTER_LABEL,
@@ -48,8 +49,6 @@ export class FleetDiscovery {
   readonly #workloads: readonly ObservableInformer[];
   readonly #secrets: ObservableInformer;
   readonly #configMaps: ObservableInformer;
-  /** Secrets and ConfigMaps as they were read, by the version that a cache has. */
-  readonly #contents = new WeakMap<KubeObject, KubeObject>();
 
   constructor({ fleet, client, informerMetrics, ...options }: DiscoveryOptions) {
     this.#client = client;
@@ -64,7 +63,7 @@ export class FleetDiscovery {
         namespaces: exactNamespaces(fleet),
         metrics: informerMetrics(resource),
       });
-    const workloads = { labelSelector: VCLUSTER_LABEL, transform: withoutTemplate };
+    const workloads = { labelSelector: VCLUSTER_LABEL, transform: withoutTemplate, indexes: BY_NAMESPACE };
     // Other Secrets are large and none of this program's business, so contents are read one by one.
     const names = { isMetadataOnly: true, transform: nameAndVersion };
     this.#workloads = [create(STATEFUL_SETS, workloads), create(DEPLOYMENTS, workloads)];
@@ -81,9 +80,20 @@ export class FleetDiscovery {
     return this.#workloads.flatMap((informer) => [...informer.list()]);
   }
 
-  /** `changed` gets the key of each vCluster that may have changed, and only enqueues it. */
-  subscribe(changed: (vcluster: ObjectKey) => void): void {
+  /** Those of one namespace. */
+  workloadsIn(namespace: string): KubeObject[] {
+    return this.#workloads.flatMap((informer) =>
+      [...informer.byIndex('namespace', namespace)].flatMap((key) => informer.get(key) ?? []),
+    );
+  }
+
+  /** `changed` gets the key of each vCluster whose workload has changed, and only enqueues it. */
+  subscribeWorkloads(changed: (vcluster: ObjectKey) => void): void {
     for (const informer of this.#workloads) informer.subscribe(({ key }) => changed(key));
+  }
+
+  /** The same for its Secrets and its ConfigMap: a vCluster of the name need not exist. */
+  subscribe(changed: (vcluster: ObjectKey) => void): void {
     const follow = (informer: ObservableInformer, kind: 'Secret' | 'ConfigMap'): void =>
       informer.subscribe(({ key }) => {
         const { namespace, name } = parseKey(key);
@@ -108,13 +118,23 @@ export class FleetDiscovery {
     };
   }
 
-  /** With contents. Rejects if the host does not respond. */
-  async read(key: ObjectKey): Promise<VclusterObjects> {
-    const known = this.known(key);
-    const [access, values, overlay] = await Promise.all(
-      this.#parts(known).map(([informer, name]) => this.#content(informer, name)),
-    );
-    return { ...known, access, values, overlay };
+  /** The Secret with the kubeconfig, as the host has it now. Rejects if the host does not respond. */
+  readAccess(vcluster: NamespacedName): Promise<KubeObject | undefined> {
+    return this.#read(SECRETS, accessSecret(vcluster));
+  }
+
+  /** The same of the Secret with the values, and of the ConfigMap. */
+  async readValues(vcluster: NamespacedName): Promise<Pick<VclusterObjects, 'values' | 'overlay'>> {
+    const isOverlaid = this.#configMaps.get(keyOf(overlayConfigMap(vcluster))) !== undefined;
+    const [values, overlay] = await Promise.all([
+      this.#read(SECRETS, valuesSecret(vcluster)),
+      isOverlaid ? this.#read(CONFIG_MAPS, overlayConfigMap(vcluster)) : undefined,
+    ]);
+    return { values, overlay };
+  }
+
+  #read(resource: Resource, name: NamespacedName): Promise<KubeObject | undefined> {
+    return ignoreNotFound(this.#client.get(resource, name));
   }
 
   #parts(vcluster: NamespacedName): readonly (readonly [ObservableInformer, NamespacedName])[] {
@@ -125,47 +145,79 @@ export class FleetDiscovery {
     ];
   }
 
-  /** As the host has it now: caches are behind it. */
-  async isDeleted(vcluster: NamespacedName, signal: AbortSignal): Promise<boolean> {
-    const { namespace, name } = vcluster;
+  /** Those of the names that are deleted, as the host has it now: caches are behind it. */
+  async deletedIn(
+    namespace: string,
+    names: readonly string[],
+    signal: AbortSignal,
+  ): Promise<ReadonlySet<string>> {
     const options = { namespace, labelSelector: VCLUSTER_LABEL, signal };
-    const [values, ...workloads] = await Promise.all([
-      ignoreNotFound(this.#client.get(SECRETS, valuesSecret(vcluster), { signal })),
-      this.#client.list(STATEFUL_SETS, options),
-      this.#client.list(DEPLOYMENTS, options),
-    ]);
-    const exists = workloads.some(({ items }) => items.some(({ metadata }) => metadata.name === name));
-    return values === undefined && !exists;
+    const existing = new Set<string>();
+    for (const resource of [STATEFUL_SETS, DEPLOYMENTS])
+      for await (const { items } of pagesOf(this.#client, resource, options))
+        for (const { metadata } of items) existing.add(metadata.name);
+    const values = await Promise.all(
+      names.map((name) =>
+        ignoreNotFound(this.#client.get(SECRETS, valuesSecret({ namespace, name }), { signal })),
+      ),
+    );
+    return new Set(names.filter((name, at) => values[at] === undefined && !existing.has(name)));
   }
 
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all(this.informers.map((informer) => informer.run(signal)));
   }
+}
 
-  /** Read once for each version in the cache. */
-  async #content(informer: ObservableInformer, name: NamespacedName): Promise<KubeObject | undefined> {
-    const known = informer.get(keyOf(name));
-    if (known === undefined) return undefined;
-    const before = this.#contents.get(known);
-    if (before !== undefined) return before;
-    const object = await ignoreNotFound(this.#client.get(informer.resource, name));
-    if (object !== undefined) this.#contents.set(known, object);
-    return object;
-  }
+const BY_NAMESPACE = { namespace: ({ metadata: { namespace = '' } }: KubeObject) => [namespace] };
+const PAGE_SIZE = 500;
+/** More than any workload has that is meant to be selected. */
+const LABELS_MAX = 64;
+
+/** The metadata of the objects, page by page: who may create them chooses how many there are. */
+export async function* pagesOf(
+  client: Pick<WatchClient, 'list'>,
+  resource: Resource,
+  options: ListOptions,
+): AsyncGenerator<ObjectList> {
+  let continueToken = '';
+  do {
+    const page = await client.list(resource, {
+      ...options,
+      isMetadataOnly: true,
+      limit: PAGE_SIZE,
+      continueToken,
+    });
+    yield page;
+    continueToken = page.continueToken;
+  } while (continueToken !== '');
 }
 
 interface Scope {
   readonly labelSelector?: string;
+  readonly indexes?: IndexFunctions;
   readonly isMetadataOnly?: boolean;
   readonly transform: (object: KubeObject) => KubeObject;
 }
 
-/** What decides about a member; the Pods' template is most of a workload. */
+/** What decides about a member. Who may create a workload chooses how much else is in it. */
 function withoutTemplate({ metadata, spec }: KubeObject): KubeObject {
-  const { managedFields: _managedFields, ...rest } = metadata;
+  const { name, namespace = '', uid = '', resourceVersion = '', creationTimestamp = '' } = metadata;
+  const { labels = {}, annotations = {} } = metadata;
   const replicas =
     typeof spec === 'object' && spec !== null && 'replicas' in spec ? spec.replicas : undefined;
-  return { metadata: rest, spec: replicas === undefined ? {} : { replicas } };
+  return {
+    metadata: {
+      name,
+      namespace,
+      uid,
+      resourceVersion,
+      creationTimestamp,
+      labels: Object.fromEntries(Object.entries(labels).slice(0, LABELS_MAX)),
+      annotations: Object.hasOwn(annotations, PAUSED) ? { [PAUSED]: annotations[PAUSED] ?? '' } : {},
+    },
+    spec: replicas === undefined ? {} : { replicas },
+  };
 }
 
 function nameAndVersion({ metadata }: KubeObject): KubeObject {

@@ -2,12 +2,11 @@
 
 import { hostname } from 'node:os';
 import { type Clock, sleep } from '../base/clock.ts';
-import { InvariantError, messageOf, TerminalError } from '../base/errors.ts';
+import { InvariantError, TerminalError } from '../base/errors.ts';
 import { type CheckResult, type Checks, startHealthServer } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
 import { mergedText } from '../base/metrics/series.ts';
 import type { Random } from '../base/random.ts';
-import { retry } from '../base/retry.ts';
 import {
   type Config,
   configurationHash,
@@ -19,17 +18,9 @@ import { isFleetNamespace } from '../config/fleet-rules.ts';
 import { missingRights } from '../kube/access-review.ts';
 import { borrowedClient } from '../kube/borrowed-client.ts';
 import { createEventRecorder } from '../kube/event-recorder.ts';
-import { checkHeld, guardedClient, LEASES } from '../kube/lease.ts';
-import {
-  asJson,
-  keyOf,
-  type KubeObject,
-  type NamespacedName,
-  type ObjectKey,
-  type StringMap,
-} from '../kube/object.ts';
-import { isForbidden } from '../kube/status-error.ts';
-import { TransportError, type ClusterClient, type EventRecorder } from '../kube/types.ts';
+import { LEASES } from '../kube/lease.ts';
+import { asJson, keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../kube/object.ts';
+import type { ClusterClient, EventRecorder } from '../kube/types.ts';
 import { connectHost, type HostConnection, untilResponse } from '../syncer/clusters.ts';
 import { type ClusterSync, type ClusterSyncOptions, startClusterSync } from '../syncer/cluster-sync.ts';
 import { type Companion, startCompanion, type StartCompanion } from '../syncer/companion.ts';
@@ -38,17 +29,18 @@ import { CONFIGURATION, leaseName } from '../syncer/leadership.ts';
 import { createMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
 import { createSandbox } from '../syncer/sandbox/sandbox.ts';
 import { describeRight, keyApiRights } from '../syncer/rights.ts';
-import { decideByWorkload, type FleetRules, isSelected, memberSelector } from './decide-member.ts';
-import { exactNamespaces, FleetDiscovery } from './discovery.ts';
+import { type FleetRules, isSelected, memberSelector } from './decide-member.ts';
+import { FleetDiscovery } from './discovery.ts';
 import { plainMemberConfig } from './member-config.ts';
 import { confinedClient, hostLimits } from './member-limits.ts';
-import { MemberLock } from './member-lock.ts';
+import { MemberLock, type MemberLockOptions } from './member-lock.ts';
 import { MemberNote } from './member-note.ts';
 import { fleetSeries, Members, type MemberStart } from './members.ts';
-import { formerMember, removeCopies } from './removal.ts';
+import { FormerMembers } from './former-members.ts';
 import { replicaOf, Replicas } from './replicas.ts';
 import { fleetRights, usableNamespaces } from './rights.ts';
 import { DEPLOYMENTS, FLEET, serverOf, STATEFUL_SETS } from './vcluster.ts';
+import { kubeconfigParser, ThreadReader, type ValuesReader } from './values-reader.ts';
 import { textAt } from '../base/json.ts';
 
 export interface FleetOptions {
@@ -71,8 +63,6 @@ const CONNECTIONS_MAX = 4096;
 /** Most members are idle most of the time, and each has a process for its expressions. */
 const SANDBOX_IDLE_MS = 30_000;
 const STARTED_CHECK_MS = 250;
-const FORMER_DELAYS = { baseMs: 1000, maxMs: 60_000 };
-const FORMER_PERIOD_MS = 5 * 60_000;
 const HOST_CLIENT = { connections: CONNECTIONS_MAX, watchesMax: CONNECTIONS_MAX };
 /** Of all members and the fleet itself, besides requests that hang: a start of many members opens no more connections than these. */
 const HOST_REQUESTS_MAX = 64;
@@ -162,6 +152,8 @@ export interface FleetParts extends FleetOptions {
   readonly replicaId: string;
   /** How members are connected and evaluate expressions. Absent: over HTTP, in processes. */
   readonly sync?: Pick<ClusterSyncOptions, 'connect' | 'createSandbox'>;
+  /** Absent: a thread. */
+  readonly reader?: ValuesReader;
 }
 
 export class Fleet {
@@ -171,6 +163,8 @@ export class Fleet {
   readonly #parts: FleetParts;
   readonly #discovery: FleetDiscovery;
   readonly #recorder: EventRecorder;
+  readonly #reader: ValuesReader;
+  readonly #formers: FormerMembers;
   /** Undefined in a dry run, which writes no Leases. */
   readonly #replicas: Replicas | undefined;
   readonly #stopping = new AbortController();
@@ -197,14 +191,28 @@ export class Fleet {
       client: host.client,
       informerMetrics: ({ plural }) => metrics.informer('host', plural),
     });
-    this.#replicas = parts.isDryRun ? undefined : this.#joinReplicas();
+    const replicas = parts.isDryRun ? undefined : this.#joinReplicas();
+    this.#replicas = replicas;
+    this.#reader = parts.reader ?? new ThreadReader(parts.clock);
+    this.#formers = new FormerMembers({
+      ...parts,
+      client: host.client,
+      discovery: this.#discovery,
+      rules: () => rulesOf(parts, this.#config),
+      isPlacedHere: (key) => this.#isPlacedHere(key),
+      createLock: replicas && ((former) => this.#lockOfFormer(former, replicas)),
+      signal: this.#stopping.signal,
+      queueMetrics: metrics.queue('fleet-removals'),
+    });
     this.members = new Members({
       ...parts,
       discovery: this.#discovery,
+      reader: this.#reader,
       isPlacedHere: (key) => this.#isPlacedHere(key),
+      isRenewalDue: () => this.#replicas?.isRenewalDue ?? false,
       rules: rulesOf(parts, config),
       startSync: (start) => this.#startSync(start),
-      remove: (removed, memberLogger) => this.#remove(removed, memberLogger),
+      removals: this.#formers.removals,
       report: (workload, note) => this.#report(workload, note),
       createNote: (vcluster) => this.#createNote(vcluster),
       queueMetrics: metrics.queue('fleet'),
@@ -221,8 +229,8 @@ export class Fleet {
     this.#inUse(config);
     metrics.sync.configurationApplied(true);
     this.members.start();
+    this.#formers.start();
     this.#isStarted = true;
-    void this.#findFormers();
   }
 
   own(resources: AsyncDisposable): void {
@@ -276,7 +284,8 @@ export class Fleet {
   async close(): Promise<void> {
     this.#stopping.abort();
     await this.#replicas?.leave();
-    await Promise.all([this.members.stop(), this.#watching]);
+    await this.#reader[Symbol.asyncDispose]();
+    await Promise.all([this.members.stop(), this.#formers.stop(), this.#watching]);
     await this.#recorder.flush();
   }
 
@@ -299,10 +308,7 @@ export class Fleet {
   #joinReplicas(): Replicas {
     const { config, leaseClient, replicaId } = this.#parts;
     const { namespace } = config.host;
-    const defaults = plainMemberConfig({
-      ...rulesOf(this.#parts, config),
-      vcluster: { namespace, name: 'fleet' },
-    });
+    const defaults = this.#plainConfig({ namespace, name: 'fleet' });
     if (defaults === undefined) throw new InvariantError('the loader has accepted invalid defaults');
     const { leaseDuration, renewDeadline, retryPeriod } = defaults.leaderElection;
     return new Replicas({
@@ -328,18 +334,31 @@ export class Fleet {
     if (!this.#isStarted) return;
     this.members.decideAll();
     // One that has gone may have been removing what is left of a vCluster.
-    void this.#findFormer();
+    void this.#formers.find();
   }
 
-  #createLock({
-    leaderElection,
-  }: Config): ((lease: NamespacedName, annotations: () => StringMap) => MemberLock) | undefined {
+  #createLock(
+    { leaderElection }: Config,
+    replicas: Replicas,
+    { lease, annotations }: Pick<MemberLockOptions, 'lease' | 'annotations'>,
+  ): MemberLock {
     const { host } = this.#parts;
-    const replicas = this.#replicas;
-    if (replicas === undefined) return undefined;
     const retryPeriodMs = leaderElection.retryPeriod;
-    const parts = { ...this.#parts, client: host.client, replicas, retryPeriodMs };
-    return (lease, annotations) => new MemberLock({ ...parts, lease, annotations });
+    return new MemberLock({
+      ...this.#parts,
+      client: host.client,
+      replicas,
+      retryPeriodMs,
+      lease,
+      annotations,
+    });
+  }
+
+  /** By the annotation, another replica finds what this one leaves. */
+  #lockOfFormer(former: Config, replicas: Replicas): MemberLock {
+    const { namespace } = this.#parts.config.host;
+    const lease = { namespace: former.host.namespace, name: leaseName(former.name) };
+    return this.#createLock(former, replicas, { lease, annotations: () => ({ [FLEET]: namespace }) });
   }
 
   #createNote({ namespace, name }: NamespacedName): MemberNote | undefined {
@@ -384,6 +403,7 @@ export class Fleet {
 
   async #startSync({ vcluster, ...start }: MemberStart): Promise<ClusterSync> {
     const { config: own, host, isDryRun, clock, random, sync, version } = this.#parts;
+    const replicas = this.#replicas;
     await this.#warnOfSidecar(start);
     const borrowed = borrowedClient(host.client, hostLimits(this.#config.fleet, clock));
     return startClusterSync({
@@ -394,9 +414,12 @@ export class Fleet {
       version,
       host: { ...host, client: confinedClient(borrowed, vcluster.namespace) },
       serverOf: serverOf(vcluster),
+      parseKubeconfig: kubeconfigParser(this.#reader, vcluster),
       createSandbox: (sandbox) => createSandbox({ ...sandbox, idleMs: SANDBOX_IDLE_MS }),
       ...sync,
-      createLock: this.#createLock(start.config),
+      createLock:
+        replicas &&
+        ((lease, annotations) => this.#createLock(start.config, replicas, { lease, annotations })),
       leaseAnnotations: { [FLEET]: own.host.namespace },
     });
   }
@@ -414,73 +437,13 @@ export class Fleet {
     );
   }
 
-  /** As the holder of its Lease: another replica may not have noticed yet that the vCluster is gone. */
-  async #remove(config: Config, logger: Logger): Promise<void> {
-    const { clock, config: own, host } = this.#parts;
-    const { signal } = this.#stopping;
-    const lease = { namespace: config.host.namespace, name: leaseName(config.name) };
-    // By the annotation, another replica finds what this one leaves.
-    const lock = this.#createLock(config)?.(lease, () => ({ [FLEET]: own.host.namespace }));
-    if (lock === undefined) return;
-    const giveUp = new AbortController();
-    // Until the other replicas have been listed after its holder was read.
-    const timer = clock.schedule(2 * config.leaderElection.retryPeriod, () => giveUp.abort());
-    try {
-      if (!(await lock.acquire(AbortSignal.any([signal, giveUp.signal]))))
-        throw new TransportError(`the Lease ${keyOf(lease)} is held by "${lock.holder}"`);
-      // Until now, it may have been installed again, and its copies are those of its objects then.
-      const vcluster = { namespace: lease.namespace, name: config.name };
-      const rules = rulesOf(this.#parts, this.#config);
-      const existsAgain = new TransportError('the vCluster exists again');
-      if (!(await this.#discovery.isDeleted(vcluster, signal))) throw existsAgain;
-      const client = guardedClient(host.client, () => {
-        checkHeld(lock);
-        // It may be installed again meanwhile: what is deleted until the caches show it is copied again by its sync.
-        const known = decideByWorkload(this.#discovery.known(keyOf(vcluster)), rules);
-        if (known?.kind !== 'deleted') throw existsAgain;
-      });
-      await removeCopies({ config, client, logger, signal });
-    } finally {
-      timer.cancel();
-      await lock.release();
-    }
+  #plainConfig(vcluster: NamespacedName): Config | undefined {
+    return plainMemberConfig({ ...rulesOf(this.#parts, this.#config), vcluster });
   }
 
   #report(workload: KubeObject, note: string): void {
     const resource = workload.kind === DEPLOYMENTS.kind ? DEPLOYMENTS : STATEFUL_SETS;
     this.#recorder.event(workload, resource, { type: 'Warning', reason: 'NotJoined', note });
-  }
-
-  /** Now and then, because a replica that was suspended may take a Lease after it was removed, and release it. */
-  async #findFormers(): Promise<void> {
-    const { clock, random } = this.#parts;
-    const { signal } = this.#stopping;
-    while (!signal.aborted) {
-      await this.#findFormer();
-      await sleep(clock, FORMER_PERIOD_MS * (0.8 + 0.4 * random()), signal);
-    }
-  }
-
-  /** vClusters that were deleted while no process of the fleet ran: their Leases are left. */
-  async #findFormer(): Promise<void> {
-    const { clock, host, logger, random } = this.#parts;
-    const { signal } = this.#stopping;
-    const find = async (): Promise<void> => {
-      for (const namespace of exactNamespaces(fleetOf(this.#parts, this.#config)) ?? ['']) {
-        const { items } = await host.client.list(LEASES, { signal, ...(namespace !== '' && { namespace }) });
-        for (const lease of items) {
-          const key = formerMember(lease);
-          if (key !== undefined) this.members.addFormer(key);
-        }
-      }
-    };
-    const onRetry = (error: unknown): void =>
-      logger.warn({ error: messageOf(error) }, 'Leases of former members cannot be listed, retrying');
-    const isRetryable = (error: unknown): boolean => !isForbidden(error);
-    // Without the right, it is left to the next replica that has it.
-    await retry(find, { ...FORMER_DELAYS, clock, random, signal, isRetryable, onRetry }).catch(
-      () => undefined,
-    );
   }
 }
 

@@ -24,10 +24,13 @@ export interface MemberRules {
   readonly commandLine?: CommandLine | undefined;
 }
 
-export interface MemberSources extends MemberRules {
-  readonly vcluster: NamespacedName;
+export interface MemberTexts {
   readonly values: ConfigText;
   readonly overlay: ConfigText | undefined;
+}
+
+export interface MemberSources extends MemberRules, MemberTexts {
+  readonly vcluster: NamespacedName;
 }
 
 export type MemberConfig =

@@ -71,12 +71,17 @@ export class MemberLock implements Lock {
   }
 
   async acquire(signal: AbortSignal): Promise<boolean> {
-    const { clock, random, replicas, retryPeriodMs } = this.#options;
+    const { clock, random, retryPeriodMs } = this.#options;
     while (!signal.aborted) {
-      if (replicas.isLive && (await this.#attempt())) return true;
+      if (await this.tryAcquire()) return true;
       await sleep(clock, (retryPeriodMs / 2) * (0.8 + 0.2 * random()), signal);
     }
     return false;
+  }
+
+  /** One attempt, without waiting. */
+  async tryAcquire(): Promise<boolean> {
+    return this.#options.replicas.isLive && (await this.#attempt());
   }
 
   async hold(signal: AbortSignal): Promise<void> {

@@ -6,7 +6,7 @@ import type { CheckResult } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';
 import { RetryDelay } from '../base/retry.ts';
-import { TokenBucket, type Rate } from '../base/token-bucket.ts';
+import type { TokenBucket } from '../base/token-bucket.ts';
 import { type Config, diffConfig } from '../config/config.ts';
 import { CacheBudget, type CacheLimits } from '../kube/informer/cache-budget.ts';
 import type { ClusterSync } from '../syncer/cluster-sync.ts';
@@ -45,6 +45,8 @@ export interface MemberOptions {
   readonly limits: () => CacheLimits;
   readonly startSync: (config: Config, options: StartOptions) => Promise<ClusterSync>;
   readonly reported: (status: MemberStatus) => void;
+  /** Starts and reloads: each takes one. */
+  readonly changes: TokenBucket;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -68,14 +70,11 @@ interface Running {
 const RESTART_DELAYS = { baseMs: 1000, maxMs: 60_000 };
 /** Each attempt reads as much as the limit allows. */
 const LIMITED_DELAYS = { baseMs: 30_000, maxMs: 300_000 };
-/** Starts and reloads, each of which reads all objects: values that change all the time are applied now and then. */
-const CHANGES: Rate = { burst: 5, perSecond: 0.1 };
 
 export class Member {
   readonly #options: MemberOptions;
   readonly #delay: RetryDelay;
   readonly #limitedDelay: RetryDelay;
-  readonly #changes: TokenBucket;
   readonly #loop: Promise<void>;
   #wanted: Wanted | undefined;
   #running: Running | undefined;
@@ -96,7 +95,6 @@ export class Member {
     this.#options = options;
     this.#delay = new RetryDelay(options.random, RESTART_DELAYS);
     this.#limitedDelay = new RetryDelay(options.random, LIMITED_DELAYS);
-    this.#changes = new TokenBucket(CHANGES, options.clock);
     this.#loop = this.#run();
   }
 
@@ -216,7 +214,7 @@ export class Member {
       return true;
     }
     if (wanted === running?.applied) return false;
-    const waitMs = this.#changes.take();
+    const waitMs = this.#options.changes.take();
     if (waitMs > 0) await this.#wait(waitMs, woken);
     else if (running === undefined) await this.#start(wanted);
     else await this.#apply(running, wanted);

@@ -1,32 +1,29 @@
 /** The members of the fleet: decides about each vCluster that may have changed, and starts, stops and removes members accordingly. */
 
 import type { TransportLimits } from '../kube/client/transport.ts';
-import type { Clock } from '../base/clock.ts';
+import { sleep, type Clock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
-import type { Checks } from '../base/health.ts';
-import { limitedLogger, type Logger } from '../base/logger.ts';
+import type { CheckResult, Checks } from '../base/health.ts';
+import type { Logger } from '../base/logger.ts';
 import type { SeriesRegistry } from '../base/metrics/series.ts';
 import type { Random } from '../base/random.ts';
 import type { Config } from '../config/config.ts';
 import { describeProblem } from '../config/source-file.ts';
-
-import type { Rate } from '../base/token-bucket.ts';
 import { objectKey, parseKey, type KubeObject, type NamespacedName, type ObjectKey } from '../kube/object.ts';
 import { WorkQueue, type QueueMetrics } from '../kube/work-queue.ts';
 import type { ClusterSync } from '../syncer/cluster-sync.ts';
 import { createSyncMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
-import {
-  decideByWorkload,
-  decideMember,
-  type FleetRules,
-  type MemberDecision,
-  type Membership,
-} from './decide-member.ts';
+import { Allowances, type Allowance } from './allowances.ts';
+import { decideByWorkload, surplusReason, type FleetRules, type Membership } from './decide-member.ts';
+import { Decisions } from './decisions.ts';
 import type { FleetDiscovery } from './discovery.ts';
-import { cacheLimits, inputBudget, virtualLimits } from './member-limits.ts';
+import { cacheLimits } from './member-limits.ts';
 import { Member, MEMBER_STATES, type MemberState, type MemberStatus, type StartOptions } from './member.ts';
 import { plainMemberConfig } from './member-config.ts';
 import type { MemberNote } from './member-note.ts';
+import type { Removals } from './removals.ts';
+import { Surplus } from './surplus.ts';
+import type { ValuesReader } from './values-reader.ts';
 import type { VclusterObjects } from './vcluster.ts';
 
 export interface MemberStart extends StartOptions {
@@ -39,12 +36,14 @@ export interface MemberStart extends StartOptions {
 
 export interface MembersOptions {
   readonly discovery: FleetDiscovery;
+  readonly reader: Pick<ValuesReader, 'memberConfig'>;
   readonly rules: FleetRules;
   /** Whether this replica syncs the vCluster, and not another one. */
   readonly isPlacedHere: (vcluster: ObjectKey) => boolean;
+  /** The Lease of this replica has to be renewed before anything is decided. */
+  readonly isRenewalDue: () => boolean;
   readonly startSync: (start: MemberStart) => Promise<ClusterSync>;
-  /** Removes the copies of a deleted vCluster. A failure is retried. */
-  readonly remove: (config: Config, logger: Logger) => Promise<void>;
+  readonly removals: Pick<Removals, 'ended' | 'deleted'>;
   /** Reports on its workload that a vCluster is not synced. */
   readonly report: (workload: KubeObject, note: string) => void;
   readonly createNote: (vcluster: NamespacedName) => MemberNote | undefined;
@@ -59,52 +58,86 @@ interface Entry {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly note: MemberNote | undefined;
+  readonly allowance: Allowance;
   workload: KubeObject | undefined;
   warned: string;
+  ending: Promise<void> | undefined;
 }
 
-/** One waits for the end of a member, which takes seconds; the others do not. */
-const WORKERS = 64;
 const RETRY = { retryBaseMs: 1000, retryMaxMs: 60_000 };
-/** Of the processor time: what parsing the contents of one vCluster may take, whose values may be long and change all the time. */
-const DECIDING_SHARE = 0.05;
-const DECIDING_WAIT_MAX_MS = 10_000;
-const LOG_RATE: Rate = { burst: 500, perSecond: 20 };
+/** Of the processor time: what deciding may take, whatever there is to decide about. */
+const DECIDING_SHARE = 0.2;
+/** Without a pause. */
+const DECIDING_MS = 5;
+const RENEWAL_CHECK_MS = 10;
 
 const LEFT = {
   left: 'the vCluster left the fleet, its copies stay',
   removed: 'the workload of the vCluster is gone, its copies stay as long as its values do',
+  deleted: 'the vCluster is deleted',
+  surplus: 'the namespace of the vCluster has more members than the limit, its copies stay',
+  elsewhere:
+    'this replica no longer syncs this vCluster: it is placed on another one, or this one has lost its Lease',
 };
 /** States of which the cause has to be removed by a user. */
 const PROBLEMS: ReadonlySet<MemberState> = new Set(['limited', 'invalid', 'conflicting', 'failed']);
 
 export class Members {
   readonly #options: MembersOptions;
+  /** Namespaces take turns in it. */
   readonly #queue: WorkQueue;
+  readonly #decisions: Decisions;
   readonly #entries = new Map<ObjectKey, Entry>();
-  readonly #input = inputBudget();
-  /** vClusters that are no members any more, and whose copies are removed when they are deleted. */
-  readonly #removals = new Map<ObjectKey, Config>();
-  /** When the contents of each vCluster may be parsed again, monotonic. */
-  readonly #notBeforeMs = new Map<ObjectKey, number>();
+  readonly #surplus: Surplus;
+  /** Of those that are reported. */
+  readonly #surplusNotes = new Map<ObjectKey, MemberNote>();
+  readonly #allowances: Allowances;
+  readonly #stopping = new AbortController();
   #rules: FleetRules;
   #working: Promise<unknown> | undefined;
 
   constructor(options: MembersOptions) {
+    const { clock, discovery, queueMetrics, reader, rules } = options;
     this.#options = options;
-    this.#rules = options.rules;
-    this.#queue = new WorkQueue({ clock: options.clock, metrics: options.queueMetrics, ...RETRY });
+    this.#rules = rules;
+    const groupOf = (key: ObjectKey): string => parseKey(key).namespace;
+    this.#queue = new WorkQueue({ clock, metrics: queueMetrics, groupOf, ...RETRY });
+    this.#allowances = new Allowances(options);
+    this.#surplus = new Surplus(discovery, (key) => this.#queue.add(key));
+    this.#decisions = new Decisions({
+      discovery,
+      reader,
+      rules,
+      clock,
+      again: (key, afterMs) => {
+        if (afterMs === 0) this.#queue.forget(key);
+        this.#queue.addAfter(key, afterMs);
+      },
+      failed: (key, error) => this.#failed(key, error),
+    });
   }
 
   /** Nothing is decided before every cache is filled. */
   start(): void {
-    this.#options.discovery.subscribe((key) => this.#queue.add(key));
+    const { discovery } = this.#options;
+    discovery.subscribe((key) => {
+      // Whoever may create Secrets and ConfigMaps chooses their names.
+      if (!this.#entries.has(key) && discovery.known(key).workloads.length === 0)
+        this.#options.removals.deleted(parseKey(key));
+      else this.#queue.add(key);
+    });
+    discovery.subscribeWorkloads((key) => {
+      this.#surplus.outdated(parseKey(key).namespace);
+      this.#queue.add(key);
+    });
     this.decideAll();
-    this.#working ??= this.#queue.process(WORKERS, (key) => this.#work(key));
+    this.#working ??= this.#decideInTurns();
   }
 
   use(rules: FleetRules): void {
     this.#rules = rules;
+    this.#decisions.use(rules);
+    this.#surplus.clear();
     for (const { member } of this.#entries.values()) member.limitsChanged();
     this.decideAll();
   }
@@ -112,26 +145,21 @@ export class Members {
   /** After a change of the placement too. */
   decideAll(): void {
     const workloads = this.#options.discovery.workloads().map(objectKey);
-    for (const key of new Set([...workloads, ...this.#entries.keys(), ...this.#removals.keys()]))
-      this.#queue.add(key, 'initial');
-  }
-
-  /** A member of an earlier process, of which copies may be left. */
-  addFormer(key: ObjectKey): void {
-    if (this.#entries.has(key) || !this.#options.isPlacedHere(key)) return;
-    const config = this.#plainConfig(key);
-    // A member may be ending: its own configuration comes first while it is known.
-    if (config !== undefined && !this.#removals.has(key)) this.#removals.set(key, config);
-    this.#queue.add(key);
+    for (const key of new Set([...workloads, ...this.#entries.keys()])) this.#queue.add(key);
   }
 
   /** A vCluster is being read, or the sync of a member is starting. */
   get areStarting(): boolean {
-    return !this.#queue.isIdle || [...this.#entries.values()].some(({ member }) => member.isStarting);
+    return (
+      !this.#queue.isIdle ||
+      this.#decisions.isReading ||
+      [...this.#entries.values()].some(({ member }) => member.isStarting)
+    );
   }
 
   states(): readonly MemberState[] {
-    return [...this.#entries.values()].map(({ member }) => member.status.state);
+    const limited = this.#surplus.shown().map(() => 'limited' as const);
+    return [...[...this.#entries.values()].map(({ member }) => member.status.state), ...limited];
   }
 
   /** Of the members that are synced: what does not run, such as a vCluster that sleeps, raises no alert. */
@@ -141,79 +169,83 @@ export class Members {
   }
 
   checks(): Checks {
-    const entries = [...this.#entries].toSorted(([a], [b]) => (a < b ? -1 : 1));
+    const limited = { isOk: true, detail: `limited: ${surplusReason(this.#rules.fleet)}` };
+    const checks: (readonly [ObjectKey, () => CheckResult])[] = [
+      ...[...this.#entries].map(([key, { member }]) => [key, () => member.check()] as const),
+      ...this.#surplus.shown().map((key) => [key, () => limited] as const),
+    ];
     return Object.fromEntries(
-      entries.map(([key, { member }]) => [`vcluster ${key}`, () => member.check()] as const),
+      checks.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, check]) => [`vcluster ${key}`, check]),
     );
   }
 
   /** Stops all members at the same time; their copies stay. */
   async stop(): Promise<void> {
+    this.#stopping.abort();
     this.#queue.abandon();
-    await this.#working; // a worker may be adding a member
-    await Promise.all([...this.#entries.keys()].map((key) => this.#end(key)));
+    await this.#working;
+    await Promise.all([...this.#entries].map(([key, entry]) => this.#end(key, entry)));
   }
 
-  async #work(key: ObjectKey): Promise<void> {
-    try {
-      await this.#reconcile(key);
-      this.#queue.forget(key);
-    } catch (error) {
-      this.#options.logger.warn(
-        { vcluster: key, error: messageOf(error) },
-        'vCluster cannot be read, retrying',
-      );
-      this.#queue.addRateLimited(key);
-    } finally {
-      this.#queue.done(key);
-    }
-  }
-
-  async #reconcile(key: ObjectKey): Promise<void> {
-    if (!this.#options.isPlacedHere(key)) {
-      this.#removals.delete(key);
-      await this.#leave(
-        key,
-        'this replica no longer syncs this vCluster: it is placed on another one, or this one has lost its Lease',
-      );
-      return;
-    }
-    const { clock, discovery } = this.#options;
-    const known = discovery.known(key);
-    const decided = decideByWorkload(known, this.#rules);
-    const waitMs = (this.#notBeforeMs.get(key) ?? 0) - clock.monotonicMs();
-    if (decided === undefined && waitMs > 0) {
-      this.#queue.addAfter(key, waitMs);
-      return;
-    }
-    const objects = decided === undefined ? await discovery.read(key) : known;
-    const decision = decided ?? this.#decide(key, objects);
-    switch (decision.kind) {
-      case 'left':
-      case 'removed': {
-        const config = this.#knownConfig(key);
-        if (config !== undefined) this.#removals.set(key, config);
-        await this.#leave(key, LEFT[decision.kind]);
-        break;
-      }
-      case 'deleted':
-        this.#notBeforeMs.delete(key);
-        await this.#remove(key);
-        break;
-      default:
-        this.#removals.delete(key);
-        this.#follow(key, decision, objects);
-    }
-  }
-
-  #decide(key: ObjectKey, objects: VclusterObjects): MemberDecision {
+  /** Each step is short and waits for nothing: what takes time, such as reading values or ending a member, queues its key again. */
+  async #decideInTurns(): Promise<void> {
     const { clock } = this.#options;
-    const startedMs = clock.monotonicMs();
-    const decision = decideMember(objects, this.#rules);
-    const nowMs = clock.monotonicMs();
-    const waitMs = Math.min((nowMs - startedMs) / DECIDING_SHARE, DECIDING_WAIT_MAX_MS);
-    this.#notBeforeMs.set(key, nowMs + waitMs);
-    return decision;
+    const { signal } = this.#stopping;
+    let spentMs = 0;
+    for (let key = await this.#queue.take(); key !== undefined; key = await this.#queue.take()) {
+      while (this.#options.isRenewalDue() && !signal.aborted) await sleep(clock, RENEWAL_CHECK_MS, signal);
+      const startedMs = clock.monotonicMs();
+      if (!signal.aborted) this.#step(key);
+      this.#queue.done(key);
+      spentMs += clock.monotonicMs() - startedMs;
+      if (spentMs < DECIDING_MS) continue;
+      await sleep(clock, spentMs / DECIDING_SHARE - spentMs, signal);
+      spentMs = 0;
+    }
+  }
+
+  #step(key: ObjectKey): void {
+    try {
+      this.#reconcile(key);
+    } catch (error) {
+      this.#failed(key, error);
+    }
+  }
+
+  #failed(key: ObjectKey, error: unknown): void {
+    const fields = { vcluster: key, error: messageOf(error) };
+    this.#allowances.logger(parseKey(key)).warn(fields, 'vCluster cannot be read, retrying');
+    this.#queue.addRateLimited(key);
+  }
+
+  #reconcile(key: ObjectKey): void {
+    const { discovery, isPlacedHere } = this.#options;
+    const entry = this.#entries.get(key);
+    if (entry?.ending !== undefined) return;
+    const known = discovery.known(key);
+    if (!isPlacedHere(key)) {
+      this.#hideSurplus(key);
+      if (entry !== undefined) void this.#leave(key, entry, LEFT.elsewhere);
+      return;
+    }
+    const isSurplus = this.#surplus.has(key, this.#rules.fleet);
+    const decided = decideByWorkload(known, this.#rules);
+    if (decided?.kind === 'left' || decided?.kind === 'removed' || decided?.kind === 'deleted') {
+      this.#hideSurplus(key);
+      this.#decisions.forget(key);
+      if (entry !== undefined) this.#leaveFleet(key, entry, LEFT[decided.kind]);
+      else if (decided.kind === 'deleted') this.#options.removals.deleted(known);
+      return;
+    }
+    if (isSurplus) {
+      this.#showSurplus(key, known);
+      this.#decisions.forget(key);
+      if (entry !== undefined) this.#leaveFleet(key, entry, LEFT.surplus);
+      return;
+    }
+    this.#hideSurplus(key);
+    const decision = decided ?? this.#decisions.of(known);
+    if (decision !== undefined) this.#follow(key, decision, known);
   }
 
   #follow(key: ObjectKey, decision: Membership, { access, workloads }: VclusterObjects): void {
@@ -230,24 +262,32 @@ export class Members {
   #join(key: ObjectKey): Entry {
     const { clock, createNote, random, startSync } = this.#options;
     const vcluster = parseKey(key);
-    const limited = (): Logger =>
-      limitedLogger(this.#options.logger.child({ vcluster: key }), LOG_RATE, clock);
-    // Lines about the state are not left out because the sync writes many.
-    const [logger, syncLogger] = [limited(), limited()];
+    const allowance = this.#allowances.take(vcluster.namespace);
+    const { changes, virtualClient } = allowance;
+    const logger = allowance.logger.child({ vcluster: key });
+    const syncLogger = allowance.syncLogger.child({ vcluster: key });
     const metrics = createSyncMetrics(() => clock.monotonicMs(), { vcluster: key });
-    // Kept over its restarts, which would otherwise read at full speed each.
-    const virtualClient = virtualLimits(clock, this.#input);
     const member = new Member({
       limits: () => cacheLimits(this.#rules.fleet),
       startSync: (config, options) =>
         startSync({ ...options, vcluster, config, logger: syncLogger, metrics, virtualClient }),
       reported: (status) => this.#report(entry, status),
+      changes,
       clock,
       random,
       logger,
     });
     const note = createNote(vcluster);
-    const entry: Entry = { member, logger, metrics, note, workload: undefined, warned: '' };
+    const entry: Entry = {
+      member,
+      logger,
+      metrics,
+      note,
+      allowance,
+      workload: undefined,
+      warned: '',
+      ending: undefined,
+    };
     this.#entries.set(key, entry);
     return entry;
   }
@@ -264,37 +304,49 @@ export class Members {
     if (workload !== undefined) this.#options.report(workload, `Not synced, ${state}: ${reason}`);
   }
 
-  /** Of a member; one that was asleep or invalid from the start has no configuration of its own. */
-  #knownConfig(key: ObjectKey): Config | undefined {
-    const entry = this.#entries.get(key);
-    return entry && (entry.member.config ?? this.#plainConfig(key));
+  #showSurplus(key: ObjectKey, { namespace, workloads }: VclusterObjects): void {
+    const { limits } = this.#rules.fleet;
+    // There may be thousands: all are counted, and as many are reported as there are members.
+    if (!this.#surplus.show(key) || this.#surplus.countShown(namespace) > limits.membersPerNamespace) return;
+    const reason = surplusReason(this.#rules.fleet);
+    const fields = { vcluster: key, state: 'limited', reason };
+    this.#allowances.logger({ namespace }).warn(fields, 'the state of the member changed');
+    const note = this.#options.createNote(parseKey(key));
+    note?.show({ state: 'limited', reason });
+    if (note !== undefined) this.#surplusNotes.set(key, note);
+    const [workload] = workloads;
+    if (workload !== undefined) this.#options.report(workload, `Not synced, limited: ${reason}`);
   }
 
-  async #leave(key: ObjectKey, message: string): Promise<void> {
-    const entry = this.#entries.get(key);
-    if (entry === undefined) return;
-    await this.#end(key);
+  #hideSurplus(key: ObjectKey): void {
+    this.#surplus.hide(key);
+    void this.#surplusNotes.get(key)?.remove();
+    this.#surplusNotes.delete(key);
+  }
+
+  /** Its copies are removed when it is deleted. */
+  #leaveFleet(key: ObjectKey, entry: Entry, message: string): void {
+    const plain = plainMemberConfig({ ...this.#rules, vcluster: parseKey(key) });
+    const own = entry.member.config;
+    if (plain !== undefined)
+      this.#options.removals.ended(own === undefined ? plain : { ...plain, references: own.references });
+    void this.#leave(key, entry, message);
+  }
+
+  async #leave(key: ObjectKey, entry: Entry, message: string): Promise<void> {
+    await this.#end(key, entry);
     entry.logger.info({}, message);
+    this.#queue.add(key);
   }
 
-  async #remove(key: ObjectKey): Promise<void> {
-    const config = this.#knownConfig(key) ?? this.#removals.get(key);
-    await this.#end(key);
-    if (config === undefined) return;
-    this.#removals.set(key, config);
-    await this.#options.remove(config, this.#options.logger.child({ vcluster: key }));
-    this.#removals.delete(key);
-  }
-
-  async #end(key: ObjectKey): Promise<void> {
-    const entry = this.#entries.get(key);
-    await entry?.member.end();
-    await entry?.note?.remove();
-    if (this.#entries.get(key) === entry) this.#entries.delete(key);
-  }
-
-  #plainConfig(key: ObjectKey): Config | undefined {
-    return plainMemberConfig({ ...this.#rules, vcluster: parseKey(key) });
+  #end(key: ObjectKey, entry: Entry): Promise<void> {
+    const end = async (): Promise<void> => {
+      await entry.member.end();
+      await entry.note?.remove();
+      this.#allowances.giveBack(parseKey(key).namespace, entry.allowance);
+      this.#entries.delete(key);
+    };
+    return (entry.ending ??= end());
   }
 }
 

@@ -1,10 +1,10 @@
-/** Removes from the host what was made for a vCluster that no longer exists: its copies, then the Lease of its sync. */
+/** Removes from the host what was made for vClusters that no longer exist: their copies, then the Leases of their syncs. */
 
 import type { Logger } from '../base/logger.ts';
 import type { Config } from '../config/config.ts';
 import { createDiscovery } from '../kube/discovery.ts';
 import { LEASES } from '../kube/lease.ts';
-import { asJson, keyOf, type KubeObject, type Resource } from '../kube/object.ts';
+import { asJson, keyOf, type KubeObject, type NamespacedName, type Resource } from '../kube/object.ts';
 import { textAt } from '../base/json.ts';
 import { ignoreNotFound, isNotFound } from '../kube/status-error.ts';
 import type { ClusterClient } from '../kube/types.ts';
@@ -15,28 +15,37 @@ import { isOptedOut } from '../syncer/reconcile/decide.ts';
 import { FIELD_MANAGER } from '../syncer/reconcile/writer.ts';
 import { partsOfKind } from '../syncer/references/referenced-kind.ts';
 import { listMarked } from '../syncer/reconcile/marked-copies.ts';
+import { MANAGED_BY_LABEL } from '../syncer/translate/labels.ts';
 import { recordedKinds, recordOf, type KindId } from '../syncer/translate/last-synced.ts';
 import { namedVirtual } from '../syncer/translate/bookkeeping.ts';
 import { createTranslators } from '../syncer/translation.ts';
 import { FLEET } from './vcluster.ts';
 
 export interface RemovalOptions {
-  /** That the vCluster was synced with last. */
-  readonly config: Config;
+  /** That all of them are in. */
+  readonly namespace: string;
+  /** The configuration that each was synced with last. */
+  readonly configs: readonly Config[];
+  /** For requests about one of them. */
+  readonly clientOf: (config: Config) => ClusterClient;
   readonly client: ClusterClient;
   readonly logger: Logger;
   readonly signal: AbortSignal;
 }
 
-/** Resolves when nothing is left. Rejects as the requests do; a repetition removes the rest. */
+/** Of the records of copies, which a user may write: more than any vCluster imports objects of. */
+const KINDS_MAX = 64;
+
+/** Resolves when nothing of them is left in their namespace. Rejects as the requests do; a repetition removes the rest. */
 export async function removeCopies(options: RemovalOptions): Promise<void> {
-  const { client, logger, signal } = options;
+  const { client, configs, logger, namespace, signal } = options;
   const kinds = new Set<KindId>();
-  let deleted = 0;
+  const deleted = new Map<Config, number>(configs.map((config) => [config, 0]));
   const remove = async (resource: Resource): Promise<void> => {
-    for (const copy of await copiesOf(resource, options)) {
-      for (const kind of recordedKinds(copy)) kinds.add(kind);
-      if (await isDeleted(resource, copy, options)) deleted += 1;
+    for (const [copy, config] of await copiesOf(resource, options)) {
+      for (const kind of recordedKinds(copy)) if (kinds.size < KINDS_MAX) kinds.add(kind);
+      const isGone = await isDeleted(resource, copy, { ...options, client: options.clientOf(config) });
+      if (isGone) deleted.set(config, (deleted.get(config) ?? 0) + 1);
     }
   };
   for (const resource of SYNCABLE_RESOURCES) await remove(resource);
@@ -49,44 +58,54 @@ export async function removeCopies(options: RemovalOptions): Promise<void> {
       if (!(error instanceof TerminalError)) throw error; // it is not served any more, so nothing of it is left
     }
   }
-  await removeLease(options);
-  logger.info({ copies: deleted }, 'the vCluster was deleted, and its copies with it');
+  for (const [config, copies] of deleted) {
+    await removeLease(config, { signal, client: options.clientOf(config) });
+    const vcluster = keyOf({ namespace, name: config.name });
+    logger.info({ vcluster, copies }, 'the vCluster was deleted, and its copies with it');
+  }
 }
 
-/** The vCluster of a Lease that a fleet wrote. */
-export function formerMember(lease: KubeObject): string | undefined {
-  const { namespace = '', name } = lease.metadata;
+/** The longest value of a label, which the name of a vCluster is on its copies. */
+const NAME_CHARS_MAX = 63;
+
+/** The vCluster of a Lease that looks as if a fleet had written it. */
+export function formerMember(lease: KubeObject): NamespacedName | undefined {
+  const { namespace = '', name: leaseOf } = lease.metadata;
   const prefix = leaseName('');
+  const name = leaseOf.slice(prefix.length);
   const isMember = textAt(asJson(lease), 'metadata', 'annotations', FLEET) !== '';
-  return isMember && name.startsWith(prefix)
-    ? keyOf({ namespace, name: name.slice(prefix.length) })
+  return isMember && leaseOf.startsWith(prefix) && name !== '' && name.length <= NAME_CHARS_MAX
+    ? { namespace, name }
     : undefined;
 }
 
-/** With our record: others are vCluster's own. */
+/** One list for all of them. With our record: others are vCluster's own. */
 async function copiesOf(
   resource: Resource,
-  { config, client, signal }: RemovalOptions,
-): Promise<readonly KubeObject[]> {
-  const { names } = createTranslators(config);
-  const marked = await listMarked(client, resource, {
-    vcluster: config.name,
-    namespaces: [config.host.namespace],
-    signal,
-  });
-  return marked.filter(
-    (object) =>
+  { namespace, configs, client, signal }: RemovalOptions,
+): Promise<readonly (readonly [KubeObject, Config])[]> {
+  const byName = new Map(
+    configs.map((config) => [config.name, { config, names: createTranslators(config).names }]),
+  );
+  const options = { vcluster: [...byName.keys()], namespaces: [namespace], signal };
+  return (await listMarked(client, resource, options)).flatMap((object) => {
+    const of = byName.get(object.metadata.labels?.[MANAGED_BY_LABEL] ?? '');
+    return of !== undefined &&
       recordOf(object) !== undefined &&
       !isOptedOut(object) &&
-      namedVirtual(object, resource, names) !== undefined,
-  );
+      namedVirtual(object, resource, of.names) !== undefined
+      ? [[object, of.config] as const]
+      : [];
+  });
 }
+
+type RequestsOf = Pick<RemovalOptions, 'client' | 'signal'>;
 
 /** False if the host or another client has deleted it. Rejects on a conflict: a repetition lists again what has taken its place. */
 async function isDeleted(
   resource: Resource,
   { metadata: { namespace = '', name, uid = '' } }: KubeObject,
-  { client, signal }: RemovalOptions,
+  { client, signal }: RequestsOf,
 ): Promise<boolean> {
   try {
     await client.delete(resource, { namespace, name }, { uid }, { fieldManager: FIELD_MANAGER, signal });
@@ -98,9 +117,9 @@ async function isDeleted(
 }
 
 /** The next vCluster of the name is another one. */
-async function removeLease(options: RemovalOptions): Promise<void> {
-  const { config, client, signal } = options;
+async function removeLease(config: Config, requests: RequestsOf): Promise<void> {
+  const { client, signal } = requests;
   const key = { namespace: config.host.namespace, name: leaseName(config.name) };
   const lease = await ignoreNotFound(client.get(LEASES, key, { signal }));
-  if (lease !== undefined) await isDeleted(LEASES, lease, options);
+  if (lease !== undefined) await isDeleted(LEASES, lease, requests);
 }

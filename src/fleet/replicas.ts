@@ -31,6 +31,8 @@ export interface ReplicasOptions {
 
 /** Of the Leases of replicas, which are their identities too. */
 const PREFIX = 'endpoint-syncer-replica-';
+/** Of Kubernetes. */
+const NAME_CHARS_MAX = 253;
 /** A replica that ended without deleting its Lease leaves it; this many durations later, others delete it. */
 const LEFT_DURATIONS = 20;
 const DELETE_TIMEOUT_MS = 1000;
@@ -44,8 +46,9 @@ interface Seen {
   readonly sinceMs: number;
 }
 
+/** Who writes a Lease of another namespace chooses its holder: what cannot be the name of a Lease is none. */
 export function isReplica(holder: string): boolean {
-  return holder.startsWith(PREFIX);
+  return holder.startsWith(PREFIX) && holder.length <= NAME_CHARS_MAX;
 }
 
 export class Replicas {
@@ -81,6 +84,11 @@ export class Replicas {
   /** INVARIANT: while it is true in one term, no other replica takes over what this one holds since that term. */
   get isLive(): boolean {
     return this.#lock.isHeld;
+  }
+
+  /** Its Lease has to be renewed now, before anything else that takes the time of the process. */
+  get isRenewalDue(): boolean {
+    return this.#lock.isDue;
   }
 
   /** Identities of the live replicas, in order; none before the first list. */

@@ -11,10 +11,16 @@ export const DEPLOYMENTS: Resource = { ...APPS, kind: 'Deployment', plural: 'dep
 /** The workloads of vClusters. */
 export const VCLUSTER_LABEL = 'app=vcluster';
 
+/** Annotation of the workload of a vCluster that is paused. */
+export const PAUSED = 'loft.sh/paused';
+
 /** The key of the Secret with the values, and of the ConfigMap. */
 export const VALUES_KEY = 'config.yaml';
 /** The key of the Secret with the kubeconfig. */
 export const ACCESS_KEY = 'config';
+
+/** Of values, a ConfigMap or a kubeconfig. vCluster's own values have some 20 KiB. It takes up to half a second to read this much. */
+export const TEXT_CHARS_MAX = 128 * 1024;
 
 /** Annotation of the Lease of a member: the fleet's own namespace, which has the configuration of the fleet. */
 export const FLEET = 'endpoint-syncer/fleet';

@@ -69,6 +69,8 @@ export class LeaseLock implements Lock {
   readonly #options: LeaseOptions;
   #seen: Seen | undefined;
   #heldUntilMs = -Infinity;
+  /** When it is renewed next. */
+  #dueMs = Infinity;
   #term = 0;
   #failures = 0;
 
@@ -82,6 +84,11 @@ export class LeaseLock implements Lock {
 
   get isHeld(): boolean {
     return this.#options.clock.monotonicMs() < this.#heldUntilMs;
+  }
+
+  /** It is held, and its next renewal has no response yet: what takes the time of the process has to wait. */
+  get isDue(): boolean {
+    return this.isHeld && this.#options.clock.monotonicMs() >= this.#dueMs;
   }
 
   /** Another number whenever the Lease was not held in between, even if a late response has renewed it. */
@@ -108,7 +115,9 @@ export class LeaseLock implements Lock {
   async hold(signal: AbortSignal): Promise<void> {
     const { clock, retryPeriodMs } = this.#options;
     while (!signal.aborted) {
-      await sleep(clock, Math.min(retryPeriodMs, this.#leftMs), signal);
+      const waitMs = Math.min(retryPeriodMs, this.#leftMs);
+      this.#dueMs = clock.monotonicMs() + waitMs;
+      await sleep(clock, waitMs, signal);
       if (signal.aborted) return;
       if (!this.isHeld) return;
       await this.#attempt(Math.min(this.#leftMs, this.#timeoutMs));

@@ -12,6 +12,7 @@ import {
   kubeconfigFromSecret,
   loadClusterAccess,
   MissingSecretError,
+  type ParseKubeconfig,
 } from '../kube/credentials/kubeconfig.ts';
 import {
   TransportError,
@@ -56,6 +57,8 @@ export interface ClustersOptions {
   readonly host?: HostConnection | undefined;
   /** The URL to use instead of the one in the Secret of the virtual cluster, if the configuration names none. */
   readonly serverOf?: ((ofSecret: string) => string) | undefined;
+  /** Parses the kubeconfig in that Secret. Default: in this thread. */
+  readonly parseKubeconfig?: ParseKubeconfig | undefined;
   /** Default: over HTTP. */
   readonly connect?: ((access: ServerAccess) => WatchClient) | undefined;
   readonly virtualClient?: TransportLimits | undefined;
@@ -85,7 +88,7 @@ export const COMMAND_GIVES_UP_MS = 15_000;
 
 /** Reads the kubeconfigs and opens the clients. Waits for a kubeconfig Secret that does not exist yet. */
 export async function connectClusters(options: ClustersOptions): Promise<Clusters> {
-  const { config, clock, serverOf, giveUpMs } = options;
+  const { config, clock, serverOf, giveUpMs, parseKubeconfig: parse } = options;
   const limits = giveUpMs === undefined ? undefined : COMMAND_LIMITS;
   const connection = options.host ?? connectHost({ ...options, limits });
   const host = closedWith(options.signal, connection.client);
@@ -101,7 +104,11 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
     secret === ''
       ? accessTo('virtual', options)
       : await untilResponse(options, 'host', () =>
-          kubeconfigFromSecret(host, { namespace: hostNamespace, name: secret }, { clock, server, serverOf }),
+          kubeconfigFromSecret(
+            host,
+            { namespace: hostNamespace, name: secret },
+            { clock, server, serverOf, parse },
+          ),
         );
   const virtualHint =
     secret === '' || server !== '' || serverOf !== undefined

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { exactNamespaces } from '../../src/fleet/discovery.ts';
-import { secretText, VALUES_KEY } from '../../src/fleet/vcluster.ts';
+import { secretText, VALUES_KEY, type VclusterObjects } from '../../src/fleet/vcluster.ts';
 import { settle } from '../support/fake-clock.ts';
 import { FleetHost, fleetIn } from './fleet-host.ts';
 
@@ -52,6 +52,7 @@ describe('of a change', () => {
     await host.whenSynced();
     const changed = new Set<string>();
     host.discovery.subscribe((vcluster) => changed.add(vcluster));
+    host.discovery.subscribeWorkloads((vcluster) => changed.add(vcluster));
     const [namespace = '', name = ''] = key.split('/');
     const object = { metadata: { namespace, name, labels: { app: 'vcluster' } } };
     for (const change of [
@@ -67,29 +68,35 @@ describe('of a change', () => {
   });
 });
 
-test('contents are read once for each version', async () => {
+test('what is cached has no contents, and a Secret is read for them', async () => {
   await using host = new FleetHost(fleetIn('team-*'));
   host.install(KEY);
   await host.whenSynced();
-  const { access, values, overlay } = host.discovery.known(KEY);
-  expect([access, values, overlay].map((object) => object?.['data'])).toEqual([
-    undefined,
-    undefined,
-    undefined,
-  ]);
+  const known = host.discovery.known(KEY);
+  const { access, values, overlay } = known;
   expect([access?.metadata.name, values?.metadata.name, overlay]).toEqual([
     'vc-vc',
     'vc-config-vc',
     undefined,
   ]);
-  await host.discovery.read(KEY);
-  await host.discovery.read(KEY);
-  expect(host.reads.splice(0).toSorted()).toEqual(['secrets/team-a/vc-config-vc', 'secrets/team-a/vc-vc']);
-  host.setValues(KEY, 'sync: {}');
-  await settle();
-  const { values: changed } = await host.discovery.read(KEY);
-  expect(changed && secretText(changed, VALUES_KEY)).toBe('sync: {}');
+  expect([access, values].flatMap((object) => Object.keys(object ?? {}))).toEqual(['metadata', 'metadata']);
+  await host.discovery.readAccess(known);
+  expect(host.reads.splice(0)).toEqual(['secrets/team-a/vc-vc']);
+  await host.discovery.readValues(known);
   expect(host.reads.splice(0)).toEqual(['secrets/team-a/vc-config-vc']);
+});
+
+test('of a workload, what decides is cached, however much else it has', async () => {
+  await using host = new FleetHost(fleetIn('team-*'));
+  const labels = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`a${at}`, 'b']));
+  const metadata = { namespace: 'team-a', name: 'vc', labels: { app: 'vcluster', ...labels } };
+  const annotations = { text: 'x'.repeat(200_000), 'loft.sh/paused': 'true' };
+  host.put('statefulsets.apps', { metadata: { ...metadata, annotations }, spec: { replicas: 1 } });
+  await host.whenSynced();
+  const [workload] = host.discovery.workloadsIn('team-a');
+  expect(workload?.metadata.annotations).toEqual({ 'loft.sh/paused': 'true' });
+  expect(JSON.stringify(workload).length).toBeLessThan(2000);
+  expect(host.discovery.workloadsIn('team-b')).toEqual([]);
 });
 
 const CHANGES = ['access', 'values', 'overlay', 'workload', 'read'] as const;
@@ -102,7 +109,7 @@ test('after any history, what is read is what the host has', async () => {
       await host.whenSynced();
       const held: Partial<Record<(typeof CHANGES)[number], string>> = {};
       for (const { what, text } of changes) {
-        if (what === 'read') await host.discovery.read(KEY);
+        if (what === 'read') await read(host);
         else {
           set(host, what, text);
           await settle();
@@ -110,17 +117,22 @@ test('after any history, what is read is what the host has', async () => {
           else held[what] = text;
         }
       }
-      const { access, values, overlay, workloads } = await host.discovery.read(KEY);
+      const { access, values, overlay, workloads } = await read(host);
       expect({
         access: access && secretText(access, 'config'),
         values: values && secretText(values, VALUES_KEY),
         overlay: overlay && (overlay['data'] as Record<string, string>)[VALUES_KEY], // as `set` writes it
-        workload: workloads[0]?.metadata.annotations?.['text'],
+        workload: workloads[0]?.metadata.labels?.['text'],
       }).toEqual({ access: undefined, values: undefined, overlay: undefined, workload: undefined, ...held });
     }),
     { numRuns: 50 },
   );
 });
+
+async function read({ discovery }: FleetHost): Promise<VclusterObjects> {
+  const known = discovery.known(KEY);
+  return { ...known, access: await discovery.readAccess(known), ...(await discovery.readValues(known)) };
+}
 
 function set(host: FleetHost, what: 'access' | 'values' | 'overlay' | 'workload', text: string | null): void {
   const [namespace, name] = ['team-a', 'vc'];
@@ -142,7 +154,7 @@ function set(host: FleetHost, what: 'access' | 'values' | 'overlay' | 'workload'
       return text === null
         ? host.remove('statefulsets.apps', KEY)
         : host.put('statefulsets.apps', {
-            metadata: { namespace, name, labels: { app: 'vcluster' }, annotations: { text } },
+            metadata: { namespace, name, labels: { app: 'vcluster', text } },
           });
   }
 }

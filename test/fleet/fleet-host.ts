@@ -13,6 +13,7 @@ export const SWITCHED_OFF = 'sync: {toHost: {endpoints: {enabled: false}, endpoi
 export class FleetHost implements AsyncDisposable {
   readonly clock = new FakeClock();
   readonly cluster = new MemoryCluster({ name: 'host', now: () => this.clock.now() });
+  readonly client = new MemoryClient(this.cluster, { manager: 'fleet' });
   readonly discovery: FleetDiscovery;
   /** Of single objects, as `plural/namespace/name`. */
   readonly reads: string[] = [];
@@ -20,7 +21,7 @@ export class FleetHost implements AsyncDisposable {
   readonly #running: Promise<void>;
 
   constructor(fleet: FleetConfig) {
-    const client = new MemoryClient(this.cluster, { manager: 'fleet' });
+    const { client } = this;
     const get = client.get.bind(client);
     client.get = (resource, name) => {
       this.reads.push(`${resource.plural}/${keyOf(name)}`);
@@ -100,6 +101,6 @@ export function fleetIn(...include: readonly string[]): FleetConfig {
     enabled: true,
     namespaces: { include: [...include], exclude: [] },
     selector: { matchLabels: {}, matchExpressions: [] },
-    limits: { objects: 1000, cacheBytes: 2 ** 20, hostRequests: 4, hostWrites: 100 },
+    limits: { objects: 1000, cacheBytes: 2 ** 20, hostRequests: 4, hostWrites: 100, membersPerNamespace: 20 },
   };
 }

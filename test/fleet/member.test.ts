@@ -3,6 +3,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { TerminalError } from '../../src/base/errors.ts';
 import { silentLogger } from '../../src/base/logger.ts';
+import { TokenBucket } from '../../src/base/token-bucket.ts';
 import type { Config } from '../../src/config/config.ts';
 import { Member, type MemberStatus, type StartOptions } from '../../src/fleet/member.ts';
 import type { CacheBudget, CacheLimits } from '../../src/kube/informer/cache-budget.ts';
@@ -48,6 +49,7 @@ function world(
       return sync;
     },
     reported: (status) => statuses.push(status),
+    changes: new TokenBucket({ burst: 5, perSecond: 0.1 }, clock),
     clock,
     random: () => 1,
     logger: silentLogger,

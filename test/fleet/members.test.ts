@@ -3,51 +3,86 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../src/base/logger.ts';
 import type { Config, FleetConfig } from '../../src/config/config.ts';
+import { decideByWorkload, type FleetRules } from '../../src/fleet/decide-member.ts';
+import { MemberLock } from '../../src/fleet/member-lock.ts';
 import { Members } from '../../src/fleet/members.ts';
+import { Removals } from '../../src/fleet/removals.ts';
 import { TransportError } from '../../src/kube/types.ts';
 import { ANY_KIND } from '../config/setup.ts';
 import { settle } from '../support/fake-clock.ts';
 import { FleetHost, fleetIn } from './fleet-host.ts';
+import { plainReader } from './plain-reader.ts';
 import { PlainSync } from './plain-sync.ts';
 
 const [A, B] = ['team-a/a', 'team-b/b'];
 const FLEET = fleetIn('team-*');
-/** What is parsed of the values of this world takes 200 ms. */
 const PATCHES = `patches: [{path: metadata.annotations.a, expression: '"b"'}]`;
-const PARSING_MS = 200;
 
 const open: World[] = [];
 afterEach(() => Promise.all(open.splice(0).map((world) => world[Symbol.asyncDispose]())));
 
+const REPLICA = {
+  identity: 'endpoint-syncer-replica-1',
+  isLive: true,
+  term: 1,
+  isExpired: () => false,
+  signal: new AbortController().signal,
+};
+
 class World implements AsyncDisposable {
   readonly host = new FleetHost(FLEET);
   readonly members: Members;
+  readonly #removals: Removals;
   /** Of the syncs that run, by the name of the vCluster. */
   readonly running = new Map<string, PlainSync>();
   readonly removed: string[] = [];
   readonly events: string[] = [];
-  parsed = 0;
+  /** The vClusters whose values were read. */
+  readonly read: string[] = [];
+  isRenewalDue = false;
   placed = (_key: string): boolean => true;
-  remove = async (config: Config): Promise<void> => void this.removed.push(config.name);
+  remove = async (names: readonly string[]): Promise<void> => void this.removed.push(...names);
 
   constructor(fleet: FleetConfig = FLEET) {
-    const checkPatch: typeof ANY_KIND.checkPatch = (patch) => {
-      this.parsed += 1;
-      this.host.clock.advance(PARSING_MS);
-      return ANY_KIND.checkPatch(patch);
-    };
+    const { client, clock, discovery } = this.host;
+    const parts = { clock, random: () => 0.5, logger: silentLogger, queueMetrics: QUEUE_METRICS };
+    const isPlacedHere = (key: string): boolean => this.placed(key);
+    const rules = rulesOf(fleet);
+    this.#removals = new Removals({
+      ...parts,
+      isDeleted: (key) => decideByWorkload(discovery.known(key), rules)?.kind === 'deleted',
+      isPlacedHere,
+      createLock: ({ host, name }) =>
+        new MemberLock({
+          ...parts,
+          client,
+          replicas: REPLICA,
+          lease: { namespace: host.namespace, name: `endpoint-syncer-${name}` },
+          annotations: () => ({}),
+          retryPeriodMs: 2000,
+        }),
+      remove: async (_, formers) => {
+        const names = formers.map(({ config }) => config.name);
+        await this.remove(names);
+        return new Set(names);
+      },
+    });
     this.members = new Members({
-      discovery: this.host.discovery,
-      rules: { fleet, defaults: {}, host: HOST, checks: { ...ANY_KIND, checkPatch } },
-      isPlacedHere: (key) => this.placed(key),
+      ...parts,
+      discovery,
+      reader: {
+        memberConfig: async (sources) => {
+          this.read.push(sources.vcluster.name);
+          return plainReader.memberConfig(sources);
+        },
+      },
+      rules,
+      isPlacedHere,
+      isRenewalDue: () => this.isRenewalDue,
       startSync: async ({ config }) => this.#start(config),
-      remove: (config) => this.remove(config),
+      removals: this.#removals,
       report: (_, note) => void this.events.push(note),
       createNote: () => undefined,
-      queueMetrics: QUEUE_METRICS,
-      clock: this.host.clock,
-      random: () => 0.5,
-      logger: silentLogger,
     });
     open.push(this);
   }
@@ -55,6 +90,7 @@ class World implements AsyncDisposable {
   /** Until there is nothing left to do now. */
   async start(): Promise<this> {
     await this.host.whenSynced();
+    this.#removals.start();
     this.members.start();
     await this.pass(0);
     return this;
@@ -85,12 +121,21 @@ class World implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.members.stop();
+    await Promise.all([this.members.stop(), this.#removals.stop()]);
     await this.host[Symbol.asyncDispose]();
   }
 }
 
 const HOST = { kubeconfig: '', context: '', namespace: 'own' };
+
+function rulesOf(fleet: FleetConfig): FleetRules {
+  return { fleet, defaults: {}, host: HOST, checks: ANY_KIND };
+}
+
+function limitedTo(membersPerNamespace: number): FleetConfig {
+  return { ...FLEET, limits: { ...FLEET.limits, membersPerNamespace } };
+}
+
 const QUEUE_METRICS = {
   depth: () => undefined,
   added: () => undefined,
@@ -103,23 +148,31 @@ function values(rest = ''): string {
   return `sync: {toHost: {endpoints: {enabled: false${rest}}, endpointSlices: {enabled: false}}}`;
 }
 
-describe('values that take long to parse', () => {
-  const slow = values(`, ${PATCHES}`);
-
-  test('and change are parsed a twentieth of the time, and the last ones are applied', async () => {
+describe('values', () => {
+  test('are read once for each version, whatever term the replica is in, and again when all members get something else', async () => {
     const world = new World();
-    world.host.install(A, slow);
+    world.host.install(A);
+    world.host.install(B);
     await world.start();
-    expect([world.synced, world.parsed]).toEqual([['a'], 1]);
-    for (let at = 0; at < 10; at++) {
-      world.host.setValues(A, `${slow} # ${at}`);
-      await world.pass(100);
+    expect(world.read.toSorted()).toEqual(['a', 'b']);
+    for (const isLive of [false, true, false, true]) {
+      world.placed = () => isLive;
+      world.members.decideAll();
+      await world.pass(0);
+      expect(world.synced).toEqual(isLive ? ['a', 'b'] : []);
     }
-    world.host.setValues(A, values());
-    await world.pass(100);
-    expect([world.parsed, world.patchesOf('a')]).toEqual([1, 1]);
-    await world.pass(4000);
-    expect([world.parsed, world.patchesOf('a')]).toEqual([1, 0]);
+    world.members.use(rulesOf({ ...FLEET, limits: { ...FLEET.limits, objects: 2000 } }));
+    world.host.putSecret(A, 'vc-', { config: 'another kubeconfig' });
+    await world.pass(0);
+    expect(world.read).toHaveLength(2);
+    expect(world.host.reads.filter((read) => read === 'secrets/team-a/vc-a')).toHaveLength(2);
+    world.host.setValues(B, values(`, ${PATCHES}`));
+    await world.pass(0);
+    expect([world.read.length, world.patchesOf('b')]).toEqual([3, 1]);
+    world.members.use({ ...rulesOf(FLEET), defaults: { requireService: false } });
+    await world.pass(60_000);
+    expect(world.read.slice(3).toSorted()).toEqual(['a', 'b']);
+    expect(world.running.get('a')?.config.requireService).toBe(false);
   });
 
   test.for<[string, (host: FleetHost) => void, string[]]>([
@@ -134,31 +187,152 @@ describe('values that take long to parse', () => {
       },
       ['a'],
     ],
-  ])('delay nothing when their vCluster %s with them', async ([, change, removed]) => {
+  ])('that change delay nothing when their vCluster %s with them', async ([, change, removed]) => {
     const world = new World();
-    world.host.install(A, slow);
+    world.host.install(A);
     await world.start();
     expect(world.synced).toEqual(['a']);
-    world.host.setValues(A, `${slow} # changed`);
+    world.host.setValues(A, `${values()} # changed`);
     change(world.host);
     await world.pass(0);
-    expect([world.synced, world.removed, world.parsed]).toEqual([[], removed, 1]);
+    expect([world.synced, world.removed]).toEqual([[], removed]);
   });
 
-  test('are not parsed more often because the label is switched on and off', async () => {
+  test('that change all the time are read as often as one namespace may, and the last ones are applied', async () => {
     const world = new World();
-    world.host.install(A, slow);
+    world.host.install(A);
+    world.host.install(B);
     await world.start();
-    for (let at = 0; at < 10; at++) {
-      world.host.setWorkload(A, { isSelected: false });
-      await world.pass(50);
-      world.host.setWorkload(A, {});
-      await world.pass(50);
+    for (let at = 0; at < 400; at++) {
+      world.host.setValues(A, `${values()} # ${at}`);
+      await world.pass(1);
     }
-    expect(world.parsed).toBe(1);
-    await world.pass(4000);
-    expect([world.synced, world.parsed]).toEqual([['a'], 2]);
+    world.host.setValues(A, values(`, ${PATCHES}`));
+    world.host.setValues(B, values(`, ${PATCHES}`));
+    await world.pass(0);
+    expect(world.read.filter((name) => name === 'a').length).toBeLessThanOrEqual(101);
+    expect([world.patchesOf('a'), world.patchesOf('b')]).toEqual([0, 1]);
+    await world.pass(60_000);
+    expect(world.patchesOf('a')).toBe(1);
   });
+});
+
+describe('deciding', () => {
+  test('takes a fifth of the time at most, and the namespaces take turns', async () => {
+    const world = new World();
+    for (let at = 0; at < 300; at++) world.host.setWorkload(`team-evil/e${at}`, {});
+    world.host.install(A);
+    const { clock } = world.host;
+    const decided: string[] = [];
+    world.placed = (key) => {
+      decided.push(key);
+      clock.advance(1);
+      return true;
+    };
+    await world.start();
+    const startedMs = clock.monotonicMs();
+    const before = decided.length;
+    expect(before).toBeLessThanOrEqual(10);
+    expect(decided).toContain(A);
+    await world.pass(500);
+    const count = decided.length - before;
+    expect(count).toBeGreaterThan(50);
+    expect(count).toBeLessThanOrEqual((clock.monotonicMs() - startedMs) / 5 + 10);
+  });
+
+  test('waits for the renewal of the Lease', async () => {
+    const world = new World();
+    world.isRenewalDue = true;
+    world.host.install(A);
+    await world.start();
+    await world.pass(100);
+    expect([world.synced, world.read]).toEqual([[], []]);
+    world.isRenewalDue = false;
+    await world.pass(10);
+    expect(world.synced).toEqual(['a']);
+  });
+});
+
+describe('of more vClusters in one namespace than the limit', () => {
+  const keys = ['team-a/v0', 'team-a/v1', 'team-a/v2', 'team-a/v3'];
+
+  async function installed(limit: number): Promise<World> {
+    const world = new World(limitedTo(limit));
+    for (const key of keys.toReversed()) {
+      world.host.install(key);
+      world.host.clock.advance(1000);
+    }
+    world.host.install(B);
+    return world.start();
+  }
+
+  test('the youngest are limited, and read nothing', async () => {
+    const world = await installed(2);
+    expect(world.synced).toEqual(['b', 'v2', 'v3']);
+    expect(world.read.toSorted()).toEqual(['b', 'v2', 'v3']);
+    expect(world.members.states().toSorted()).toEqual(['joined', 'joined', 'joined', 'limited', 'limited']);
+    expect(world.members.checks()['vcluster team-a/v0']?.().detail).toMatch(
+      /^limited: .*endpointSyncer\.fleet\.limits\.membersPerNamespace is 2/u,
+    );
+    expect(world.events).toHaveLength(2);
+  });
+
+  test('one joins when an older one is deleted, when one falls out of the selection, and when the limit is raised', async () => {
+    const world = await installed(2);
+    world.host.remove('statefulsets.apps', 'team-a/v3');
+    await world.pass(0);
+    expect(world.synced).toEqual(['b', 'v1', 'v2']);
+    world.host.setWorkload('team-a/v2', { isSelected: false });
+    await world.pass(0);
+    expect(world.synced).toEqual(['b', 'v0', 'v1']);
+    // The oldest comes back.
+    world.host.setWorkload('team-a/v2', {});
+    await world.pass(0);
+    expect(world.synced).toEqual(['b', 'v1', 'v2']);
+    world.members.use(rulesOf(limitedTo(3)));
+    await world.pass(0);
+    expect(world.synced).toEqual(['b', 'v0', 'v1', 'v2']);
+    expect(world.members.states()).not.toContain('limited');
+  });
+
+  test('all are counted, and as many are reported as there are members', async () => {
+    const world = await installed(2);
+    for (let at = 0; at < 50; at++) world.host.setWorkload(`team-a/w${at}`, {});
+    await world.pass(0);
+    expect(world.members.states().filter((state) => state === 'limited')).toHaveLength(52);
+    expect(world.events).toHaveLength(2);
+    expect(world.synced).toEqual(['b', 'v2', 'v3']);
+  });
+
+  test('the copies of one that was a member before are removed when it is deleted', async () => {
+    const world = await installed(4);
+    world.members.use(rulesOf(limitedTo(1)));
+    await world.pass(0);
+    expect(world.synced).toEqual(['b', 'v3']);
+    world.host.remove('statefulsets.apps', 'team-a/v0');
+    world.host.remove('secrets', 'team-a/vc-config-v0');
+    await world.pass(0);
+    expect(world.removed).toEqual(['v0']);
+  });
+});
+
+test('what is planted under names of vClusters that do not exist is not decided about', async () => {
+  const world = new World();
+  world.host.install(A);
+  await world.start();
+  let asked = 0;
+  world.placed = () => {
+    asked += 1;
+    return true;
+  };
+  for (let at = 0; at < 100; at++) {
+    world.host.putSecret(`team-a/x${at}`, 'vc-config-', { a: 'b' });
+    world.host.put('configmaps', { metadata: { namespace: 'team-a', name: `endpoint-syncer-x${at}` } });
+  }
+  await world.pass(0);
+  for (let at = 0; at < 100; at++) world.host.remove('secrets', `team-a/vc-config-x${at}`);
+  await world.pass(0);
+  expect([asked, world.removed]).toEqual([0, []]);
 });
 
 test('only what is placed on this replica is synced, and what moves away is stopped', async () => {
@@ -188,9 +362,9 @@ test('the copies of a deleted vCluster are removed, and again after a failure, a
   expect(world.members.states().toSorted()).toEqual(['asleep', 'invalid']);
   const { remove } = world;
   let isAway = true;
-  world.remove = async (config) => {
+  world.remove = async (names) => {
     if (isAway) throw new TransportError('no response');
-    await remove(config);
+    await remove(names);
   };
   for (const [key, secret] of [
     [A, 'team-a/vc-config-a'],
@@ -204,16 +378,6 @@ test('the copies of a deleted vCluster are removed, and again after a failure, a
   isAway = false;
   await world.pass(10_000);
   expect(world.removed.toSorted()).toEqual(['a', 'b']);
-});
-
-test('what an earlier process has left of a vCluster is removed, unless it is there again', async () => {
-  const world = new World();
-  world.host.install(A);
-  await world.start();
-  world.members.addFormer(A);
-  world.members.addFormer('team-c/gone');
-  await world.pass(0);
-  expect([world.synced, world.removed]).toEqual([['a'], ['gone']]);
 });
 
 test('each state that a user has to end is one Event; readiness names all members, and metrics those that are synced', async () => {
@@ -242,8 +406,7 @@ test('changed rules are applied to every vCluster', async () => {
   world.host.install(A);
   world.host.install(B);
   await world.start();
-  const rules = { defaults: { requireService: true }, host: HOST, checks: ANY_KIND };
-  world.members.use({ ...rules, fleet: fleetIn('team-b') });
+  world.members.use({ ...rulesOf(fleetIn('team-b')), defaults: { requireService: true } });
   await world.pass(1000);
   expect(world.synced).toEqual(['b']);
   expect(world.running.get('b')?.config.requireService).toBe(true);

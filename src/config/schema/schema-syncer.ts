@@ -244,7 +244,7 @@ const fleet = section('One process for many vClusters of a host.', {
     'the workload of a vCluster',
   ),
   limits: section(
-    'What one member may use. A member with more in its caches is limited: it is not synced, and its copies stay, until it has less. No member raises its own limits.',
+    'What one member and one namespace may use. A member with more is limited: it is not synced, and its copies stay, until it has less. No member raises its own limits.',
     {
       objects: count(
         'Objects in the caches of one member, those of the host included.',
@@ -261,6 +261,11 @@ const fleet = section('One process for many vClusters of a host.', {
         'Writes of one member to the host per second, after ten times as many at once.',
         { min: 1, max: 10_000 },
         100,
+      ),
+      membersPerNamespace: count(
+        'Members in one host namespace; of more vClusters, the youngest are limited.',
+        { min: 1, max: 1000 },
+        20,
       ),
     },
   ),

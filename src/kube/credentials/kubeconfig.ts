@@ -15,6 +15,7 @@ import { createCredentials } from './credentials.ts';
 import {
   mergeKubeconfigs,
   parseKubeconfig,
+  type Kubeconfig,
   readTextFile,
   selectContext,
   textOf,
@@ -96,9 +97,14 @@ interface SecretSettings {
   readonly server?: string;
   /** The URL to use instead of the one in the Secret, if `server` is ''. */
   readonly serverOf?: ((ofSecret: string) => string) | undefined;
+  /** Default: in this thread. */
+  readonly parse?: ParseKubeconfig | undefined;
   /** Default `process.env`. */
   readonly env?: Environment;
 }
+
+/** `source`: where the text is from, for messages. Rejects with a `TerminalError`. */
+export type ParseKubeconfig = (text: string, source: string) => Promise<Kubeconfig>;
 
 /** Access from the kubeconfig in a Secret, such as vCluster's `vc-NAME`. Renewed certificates are picked up.
  * Rejects with `TerminalError` when it is missing or unusable, with `TransportError` when the host does not respond.
@@ -125,7 +131,7 @@ export class MissingSecretError extends TerminalError {
 async function readSecret(
   host: Pick<ClusterClient, 'get'>,
   { namespace, name }: NamespacedName,
-  { clock, server, serverOf, env = process.env }: SecretSettings,
+  { clock, server, serverOf, parse, env = process.env }: SecretSettings,
 ): Promise<ServerAccess> {
   const source = `Secret ${namespace}/${name} of the host cluster`;
   const secret = await host.get(SECRETS, { namespace, name }).catch((cause: unknown) => {
@@ -142,7 +148,7 @@ async function readSecret(
     );
   }
   const text = Buffer.from(encoded, 'base64').toString('utf8');
-  const config = parseKubeconfig(text, source, '/');
+  const config = parse === undefined ? parseKubeconfig(text, source, '/') : await parse(text, source);
   config.clusters.forEach((entry) => refuseOtherFields(entry, 'cluster', source));
   config.users.forEach((entry) => refuseOtherFields(entry, 'user', source));
   const selected = selectContext(config, '');

@@ -19,17 +19,23 @@ const PAGE_SIZE = 500;
 /** Attempts of a request that has to succeed once after a start. */
 export const SWEEP_ATTEMPTS = { attemptsMax: 6, baseMs: 500, maxMs: 8000 };
 
-/** The metadata of all objects with the marker. `namespaces` undefined: every namespace. */
+export interface MarkedOptions extends RequestOptions {
+  /** One virtual cluster, or several. */
+  readonly vcluster: string | readonly string[];
+  /** Undefined: every namespace. */
+  readonly namespaces: readonly string[] | undefined;
+}
+
+/** The metadata of all objects with the marker. */
 export async function listMarked(
   client: ClusterClient,
   resource: Resource,
-  {
-    vcluster,
-    namespaces,
-    ...options
-  }: RequestOptions & { readonly vcluster: string; readonly namespaces: readonly string[] | undefined },
+  { vcluster, namespaces, ...options }: MarkedOptions,
 ): Promise<readonly KubeObject[]> {
-  const labelSelector = `${MANAGED_BY_LABEL}=${vcluster}`;
+  const labelSelector =
+    typeof vcluster === 'string'
+      ? `${MANAGED_BY_LABEL}=${vcluster}`
+      : `${MANAGED_BY_LABEL} in (${vcluster.join(', ')})`;
   const found: KubeObject[] = [];
   for (const namespace of namespaces ?? [undefined]) {
     let continueToken = '';

@@ -12,6 +12,7 @@ import type { Resource } from '../../../src/kube/object.ts';
 import { failure } from '../../../src/kube/status-error.ts';
 import { TransportError, type WatchClient } from '../../../src/kube/types.ts';
 import { createSyncMetrics } from '../../../src/syncer/metrics/metrics.ts';
+import { plainReader } from '../../fleet/plain-reader.ts';
 import { SimEvaluator } from '../daemon/sim-evaluator.ts';
 import type { Faults } from '../world/faults.ts';
 import { ProcessClock } from '../world/process-clock.ts';
@@ -86,6 +87,7 @@ export class SimReplica {
           createSandbox: async (options) =>
             new SimEvaluator(options, { process, faults: this.#options.faults }),
         },
+        reader: plainReader,
         isDryRun: false,
         checks: CONFIG_CHECKS,
         companion: COMPANION,

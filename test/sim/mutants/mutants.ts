@@ -437,10 +437,10 @@ export const MUTANTS: readonly Mutant[] = [
     isOfFleet: true,
   },
   {
-    name: 'fleet: copies of a deleted vCluster are deleted without its Lease',
-    file: 'fleet/fleet.ts',
-    snippet: 'if (!(await lock.acquire(AbortSignal.any([signal, giveUp.signal]))))',
-    replacement: 'if (lock.holder === "another")',
+    name: 'fleet: the Lease of a deleted vCluster is not taken',
+    file: 'fleet/removals.ts',
+    snippet: 'await Promise.all(formers.map(({ lock }) => lock.tryAcquire()));',
+    replacement: '',
     isOfFleet: true,
   },
   {

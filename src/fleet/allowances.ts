@@ -1,0 +1,62 @@
+/**
+ * What a member may use over time: lines of the log, bytes of its API server, starts. It belongs to the namespace and is passed on when a member ends:
+ * whoever creates one vCluster after the other gets no more than one that stays.
+ */
+
+import type { Clock } from '../base/clock.ts';
+import { limitedLogger, type Logger } from '../base/logger.ts';
+import { TokenBucket, type Rate } from '../base/token-bucket.ts';
+import type { TransportLimits } from '../kube/client/transport.ts';
+import { inputBudget, virtualLimits } from './member-limits.ts';
+
+export interface Allowance {
+  /** Lines about the state are not left out because the sync writes many. */
+  readonly logger: Logger;
+  readonly syncLogger: Logger;
+  readonly virtualClient: TransportLimits;
+  /** Starts and reloads, each of which reads all objects: values that change all the time are applied now and then. */
+  readonly changes: TokenBucket;
+}
+
+const LOG_RATE: Rate = { burst: 500, perSecond: 20 };
+const CHANGES: Rate = { burst: 5, perSecond: 0.1 };
+
+export class Allowances {
+  readonly #options: { readonly clock: Clock; readonly logger: Logger };
+  /** By namespace: those that no member has, of which there are as many as there were members at a time. */
+  readonly #free = new Map<string, Allowance[]>();
+  readonly #loggers = new Map<string, Logger>();
+  /** Of all members. */
+  readonly #input = inputBudget();
+
+  constructor(options: { readonly clock: Clock; readonly logger: Logger }) {
+    this.#options = options;
+  }
+
+  /** For what is about no member. */
+  logger({ namespace }: { readonly namespace: string }): Logger {
+    const logger = this.#loggers.get(namespace) ?? this.#limitedLogger();
+    this.#loggers.set(namespace, logger);
+    return logger;
+  }
+
+  take(namespace: string): Allowance {
+    const { clock } = this.#options;
+    return (
+      this.#free.get(namespace)?.shift() ?? {
+        logger: this.#limitedLogger(),
+        syncLogger: this.#limitedLogger(),
+        virtualClient: virtualLimits(clock, this.#input),
+        changes: new TokenBucket(CHANGES, clock),
+      }
+    );
+  }
+
+  giveBack(namespace: string, allowance: Allowance): void {
+    this.#free.set(namespace, [...(this.#free.get(namespace) ?? []), allowance]);
+  }
+
+  #limitedLogger(): Logger {
+    return limitedLogger(this.#options.logger, LOG_RATE, this.#options.clock);
+  }
+}
