@@ -230,13 +230,13 @@ async function rowOf(vcluster: HostedVcluster, { metadata: { labels } }: KubeObj
     const text = await vcluster.values();
     const migration = planMigration({ text, file: `values of ${name}`, name, hostNamespace: namespace });
     const { synced, lost } = migration;
-    const sidecar = (await vcluster.configurations()).find((one) => one.name === name);
+    const sidecar = await vcluster.sidecar();
     return {
       ...row,
       today: sidecar !== undefined ? 'sidecar' : synced.length > 0 ? 'vCluster' : 'none',
       gains: synced.flatMap((key) => gainsOf(migration, key)),
       loses: [
-        ...(sidecar === undefined ? [] : [`what ${sidecar.file} sets: move it to the values`]),
+        ...(sidecar === undefined ? [] : [`what ${sidecar} sets: move it to the values`]),
         ...lost.map(({ path, message }) => `${path}: ${message}`),
       ],
       values: valuesOf(synced),

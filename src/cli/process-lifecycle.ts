@@ -59,7 +59,7 @@ export function reloadOnChange({ loaded, load, daemon, clock, logger }: ReloadOp
       ({ files } = next);
       if (!agree(files, texts)) return files;
       rejectEmptied(files, running);
-      await daemon.reload(next.config);
+      await daemon.reload(next.config, next.textHash);
       running = files;
     } catch (error) {
       if (error instanceof InvalidConfigError) ({ files } = error);

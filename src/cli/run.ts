@@ -49,7 +49,7 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   const load = (): Promise<LoadedConfig> =>
     loadConfig({ ...loaderInput(command), isStart: !isDryRun, acceptsFleet: !once });
   const loaded = await load();
-  const { config } = loaded;
+  const { config, textHash } = loaded;
   const logger = await createLogger(config.log);
   for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
   const stop = stopSignals({ ignoresHangUp: true });
@@ -58,7 +58,7 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   const { signal } = stop;
   // The daemon waits for a cluster that does not respond.
   const giveUpMs = once ? COMMAND_GIVES_UP_MS : undefined;
-  const running = await start({ config, isDryRun, logger, signal, giveUpMs, ...programParts() });
+  const running = await start({ config, textHash, isDryRun, logger, signal, giveUpMs, ...programParts() });
   if (typeof running === 'number') return running;
   if (once && 'sync' in running) return await firstPass(running, signal, logger, output);
   const [daemon, failed] = 'sync' in running ? [running.sync, [running.sync.failed]] : [running, []];

@@ -1,5 +1,6 @@
 /** Finds, reads and checks the configuration of one run. */
 
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { ConfigError, type ConfigProblem } from '../base/errors.ts';
 import { folderOf, vclusterFileOf, type ConfigText, type VclusterText } from './layers.ts';
@@ -24,6 +25,8 @@ export interface LoadedConfig {
   readonly warnings: readonly ConfigProblem[];
   /** Undefined for standard input, and if there is no file. */
   readonly file: string | undefined;
+  /** Of the text of the configuration file, see {@link configurationTextHash}; '' if there is none. */
+  readonly textHash: string;
   /** What a reload reads again: that file, and vCluster's own values. */
   readonly files: FileTexts;
 }
@@ -43,9 +46,14 @@ export class InvalidConfigError extends ConfigError {
 
 /** Precedence: flags, environment, file, vCluster's file, defaults. Throws a `ConfigError` with all problems. */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
-  const { config, problems, file, files } = await checkConfig(configFile(options), options);
+  const { config, problems, file, files, textHash } = await checkConfig(configFile(options), options);
   if (config === undefined) throw new InvalidConfigError(problems, files);
-  return { config, warnings: problems, file, files };
+  return { config, warnings: problems, file, files, textHash };
+}
+
+/** Tells which ConfigMap or Secret has the configuration in use: what else they contain may be written by a tenant. */
+export function configurationTextHash(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
 }
 
 /** The defaults, flags and environment alone. `fallbacks`: flags, for what these do not set. Throws a `ConfigError`. */
@@ -69,7 +77,7 @@ export interface CheckOptions extends Omit<LoadOptions, 'file' | 'isNameOptional
   readonly isNameOptional?: boolean | ((source: ConfigText) => boolean);
 }
 
-export type CheckedConfig = ParseResult & Pick<LoadedConfig, 'file' | 'files'>;
+export type CheckedConfig = ParseResult & Pick<LoadedConfig, 'file' | 'files' | 'textHash'>;
 
 /** Reads and checks one configuration; `-` is standard input, undefined no file. Throws a `ConfigError` for a file that cannot be read. */
 export async function checkConfig(file: string | undefined, options: CheckOptions): Promise<CheckedConfig> {
@@ -99,7 +107,8 @@ export async function checkConfig(file: string | undefined, options: CheckOption
     files.set(vclusterFile, 'text' in vclusterText ? vclusterText.text : undefined);
   const problems =
     file === undefined && given === undefined ? result.problems.map(asMissingFile) : result.problems;
-  return { ...result, problems, file: own, files };
+  const textHash = text === '' ? '' : configurationTextHash(text);
+  return { ...result, problems, file: own, files, textHash };
 }
 
 /** A file that cannot be read is a finding at the field that names it. */

@@ -25,7 +25,7 @@ import { connectHost, type HostConnection, untilResponse } from '../syncer/clust
 import { type ClusterSync, type ClusterSyncOptions, startClusterSync } from '../syncer/cluster-sync.ts';
 import { type Companion, startCompanion, type StartCompanion } from '../syncer/companion.ts';
 import { informerCheck } from '../syncer/engine.ts';
-import { CONFIGURATION, leaseName } from '../syncer/leadership.ts';
+import { CONFIGURATION, CONFIGURATION_TEXT, leaseName } from '../syncer/leadership.ts';
 import { createMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
 import { createSandbox } from '../syncer/sandbox/sandbox.ts';
 import { describeRight, keyApiRights } from '../syncer/rights.ts';
@@ -45,6 +45,7 @@ import { textAt } from '../base/json.ts';
 
 export interface FleetOptions {
   readonly config: Config;
+  readonly textHash?: string | undefined;
   /** Each write is sent as a dry run and logged as a difference. */
   readonly isDryRun: boolean;
   readonly checks: ConfigChecks;
@@ -169,6 +170,7 @@ export class Fleet {
   readonly #replicas: Replicas | undefined;
   readonly #stopping = new AbortController();
   #config: Config;
+  #textHash: string | undefined;
   #isStarted = false;
   #resources: AsyncDisposable | undefined;
   #watching: Promise<void> | undefined;
@@ -177,6 +179,7 @@ export class Fleet {
     const { config, host, metrics } = parts;
     this.#parts = parts;
     this.#config = config;
+    this.#textHash = parts.textHash;
     this.healthUrl = healthUrl;
     this.#recorder = createEventRecorder({
       ...parts,
@@ -238,7 +241,7 @@ export class Fleet {
   }
 
   /** Applies what every member gets and which ones are selected; anything else needs a restart. */
-  async reload(config: Config): Promise<void> {
+  async reload(config: Config, textHash?: string): Promise<void> {
     const { logger, metrics } = this.#parts;
     const { live, restart } = diffConfig(this.#config, config);
     const isLive = (path: string): boolean =>
@@ -249,6 +252,7 @@ export class Fleet {
     const { selector, limits } = config.fleet;
     const fleet = { ...this.#config.fleet, selector, limits };
     this.#config = { ...this.#config, defaults, fleet };
+    if (others.length === 0) this.#textHash = textHash;
     this.#inUse(this.#config);
     metrics.sync.configurationApplied(others.length === 0);
     metrics.sync.reloaded('ok');
@@ -320,6 +324,7 @@ export class Fleet {
       renewDeadlineMs: renewDeadline,
       retryPeriodMs: retryPeriod,
       changed: () => this.#placementChanged(),
+      annotations: () => ({ [CONFIGURATION_TEXT]: this.#textHash ?? '' }),
     });
   }
 
@@ -356,23 +361,17 @@ export class Fleet {
 
   /** By the annotation, another replica finds what this one leaves. */
   #lockOfFormer(former: Config, replicas: Replicas): MemberLock {
-    const { namespace } = this.#parts.config.host;
     const lease = { namespace: former.host.namespace, name: leaseName(former.name) };
-    return this.#createLock(former, replicas, { lease, annotations: () => ({ [FLEET]: namespace }) });
+    return this.#createLock(former, replicas, { lease, annotations: () => this.#leaseAnnotations() });
   }
 
   #createNote({ namespace, name }: NamespacedName): MemberNote | undefined {
-    const { config, host } = this.#parts;
+    const { host } = this.#parts;
     const replicas = this.#replicas;
     if (replicas === undefined) return undefined;
     const lease = { namespace, name: leaseName(name) };
-    return new MemberNote({
-      ...this.#parts,
-      client: host.client,
-      fleet: config.host.namespace,
-      lease,
-      replicas,
-    });
+    const annotations = (): StringMap => this.#leaseAnnotations();
+    return new MemberNote({ ...this.#parts, client: host.client, annotations, lease, replicas });
   }
 
   /** The hash is that of what every member gets. */
@@ -402,7 +401,7 @@ export class Fleet {
   }
 
   async #startSync({ vcluster, ...start }: MemberStart): Promise<ClusterSync> {
-    const { config: own, host, isDryRun, clock, random, sync, version } = this.#parts;
+    const { host, isDryRun, clock, random, sync, version } = this.#parts;
     const replicas = this.#replicas;
     await this.#warnOfSidecar(start);
     const borrowed = borrowedClient(host.client, hostLimits(this.#config.fleet, clock));
@@ -420,7 +419,7 @@ export class Fleet {
       createLock:
         replicas &&
         ((lease, annotations) => this.#createLock(start.config, replicas, { lease, annotations })),
-      leaseAnnotations: { [FLEET]: own.host.namespace },
+      leaseAnnotations: () => this.#leaseAnnotations(),
     });
   }
 
@@ -439,6 +438,11 @@ export class Fleet {
 
   #plainConfig(vcluster: NamespacedName): Config | undefined {
     return plainMemberConfig({ ...rulesOf(this.#parts, this.#config), vcluster });
+  }
+
+  #leaseAnnotations(): StringMap {
+    const { namespace } = this.#config.host;
+    return { [FLEET]: namespace, ...(this.#textHash && { [CONFIGURATION_TEXT]: this.#textHash }) };
   }
 
   #report(workload: KubeObject, note: string): void {

@@ -8,7 +8,6 @@ import type { ClusterClient } from '../kube/types.ts';
 import { FIELD_MANAGER } from '../syncer/reconcile/writer.ts';
 import type { MemberStatus } from './member.ts';
 import type { Replicas } from './replicas.ts';
-import { FLEET } from './vcluster.ts';
 
 /** Annotation of the Lease of a member: `REPLICA STATE: REASON`; '' for none. */
 const NOTE = 'endpoint-syncer/state';
@@ -37,8 +36,8 @@ export function withoutNotes(lease: KubeObject | undefined, holder: string): Str
 export interface MemberNoteOptions {
   readonly client: ClusterClient;
   readonly lease: NamespacedName;
-  /** The fleet's own namespace. */
-  readonly fleet: string;
+  /** Those of every Lease of a member. */
+  readonly annotations: () => StringMap;
   readonly replicas: Pick<Replicas, 'identity' | 'signal'>;
   readonly clock: Clock;
 }
@@ -94,12 +93,12 @@ export class MemberNote {
   }
 
   async #put(text: string): Promise<void> {
-    const { client, fleet, lease, replicas } = this.#options;
+    const { annotations, client, lease, replicas } = this.#options;
     const { signal } = replicas;
     const current = await ignoreNotFound(client.get(LEASES, lease, { signal }));
     // The note of another replica, which syncs the member now, stays.
     if (text === '' && noteOf(current)?.replica !== replicas.identity) return;
-    const noted = leaseWith(current, lease, { [FLEET]: fleet, [NOTE]: text });
+    const noted = leaseWith(current, lease, { ...annotations(), [NOTE]: text });
     const options = { fieldManager: FIELD_MANAGER, signal };
     if (current === undefined) await client.create(LEASES, noted, options);
     else await client.update(LEASES, noted, options);

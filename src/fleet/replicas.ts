@@ -11,7 +11,7 @@ import { isJsonObject, textAt } from '../base/json.ts';
 import { isReported, type Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';
 import { LeaseLock, LEASES } from '../kube/lease.ts';
-import type { KubeObject } from '../kube/object.ts';
+import type { KubeObject, StringMap } from '../kube/object.ts';
 import type { ClusterClient } from '../kube/types.ts';
 import { FIELD_MANAGER } from '../syncer/reconcile/writer.ts';
 
@@ -21,6 +21,8 @@ export interface ReplicasOptions {
   readonly id: string;
   readonly leaseDurationMs: number;
   readonly renewDeadlineMs: number;
+  /** Of its Lease. */
+  readonly annotations?: () => StringMap;
   readonly retryPeriodMs: number;
   readonly clock: Clock;
   readonly random: Random;

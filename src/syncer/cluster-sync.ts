@@ -11,19 +11,27 @@ import { type Clusters, type ClustersOptions, connectClusters } from './clusters
 import { reportCopiesLeft } from './copies-left.ts';
 import type { Generation } from './engine.ts';
 import { createGeneration, type GenerationOptions, IDLE_GENERATION, isSameGeneration } from './generation.ts';
-import { CONFIGURATION, leaseName, type LeadershipOptions, startLeadership } from './leadership.ts';
+import {
+  CONFIGURATION,
+  CONFIGURATION_TEXT,
+  leaseName,
+  type LeadershipOptions,
+  startLeadership,
+} from './leadership.ts';
 import { VirtualIdentity } from './virtual-identity.ts';
 import { createSandbox } from './sandbox/sandbox.ts';
 import { DryRun, type DryRunRow } from './reconcile/dry-run.ts';
 import { syncedKinds } from './kinds/synced-kinds.ts';
 import { checkNamespaceMappings } from './translate/namespace-mappings.ts';
 import { LEASES } from '../kube/lease.ts';
-import { NAMESPACES, type StringMap } from '../kube/object.ts';
+import { NAMESPACES } from '../kube/object.ts';
 import { isNotFound } from '../kube/status-error.ts';
 import type { ClusterClient } from '../kube/types.ts';
 
-export interface ClusterSyncOptions extends ClustersOptions, Pick<LeadershipOptions, 'createLock'> {
-  readonly leaseAnnotations?: StringMap;
+export interface ClusterSyncOptions
+  extends ClustersOptions, Pick<LeadershipOptions, 'createLock' | 'leaseAnnotations'> {
+  /** See `LoadedConfig`; of the members of a fleet, `leaseAnnotations` have that of the fleet. */
+  readonly textHash?: string | undefined;
   readonly createSandbox?: typeof createSandbox | undefined;
   /** Of the caches. When it is exceeded, the sync fails. Default: everything is cached. */
   readonly budget?: CacheBudget | undefined;
@@ -33,7 +41,7 @@ export interface ClusterSync {
   /** Resolves with the reason when the sync cannot continue; the caller then stops it. */
   readonly failed: Promise<string>;
   /** Applies the changes that need no restart. Rejects without a change if a right for the new configuration is missing. */
-  reload(config: Config): Promise<void>;
+  reload(config: Config, textHash?: string): Promise<void>;
   /** Reports why the files are not applied; the running configuration remains active. */
   reloadFailed(reason: string): void;
   /** Resolves with true when every object is cached and another replica leads; with false when this one leads, or when `signal` aborts. */
@@ -75,7 +83,6 @@ export async function startClusterSync(options: ClusterSyncOptions): Promise<Clu
     reportMissingHostNamespace(config, clusters.host, logger),
   ]);
   const leadership = resources.use(startLeadership({ ...options, config, client: clusters.host }));
-  if (options.leaseAnnotations !== undefined) leadership.publish(options.leaseAnnotations);
   const clients = {
     virtual: guardedClient(clusters.virtual, () => leadership.checkWrite()),
     host: guardedClient(clusters.host, () => leadership.checkWrite()),
@@ -105,6 +112,7 @@ export async function startClusterSync(options: ClusterSyncOptions): Promise<Clu
   options.signal.removeEventListener('abort', follow);
   configuration.use(config);
   configuration.read(config);
+  configuration.publishText(options.textHash);
   generation.start();
   sync.report(startedMs);
   return sync;
@@ -146,13 +154,14 @@ class RunningSync implements ClusterSync {
     ]).finally(() => (this.#hasFailed = true));
   }
 
-  async reload(config: Config): Promise<void> {
+  async reload(config: Config, textHash?: string): Promise<void> {
     const { logger, metrics, clusters, configuration } = this.#parts;
     const before = this.#running.config;
     const { live, restart } = diffConfig(before, located(config, clusters.hostNamespace));
     if (restart.length > 0) logger.warn({ paths: restart }, 'configuration changes need a restart');
     if (live.length > 0) await this.#use(withLiveChanges(before, config));
     configuration.read(before, restart.length === 0 ? undefined : `${restart.join(', ')}: needs a restart`);
+    if (restart.length === 0) configuration.publishText(textHash);
     metrics.sync.reloaded('ok');
     if (live.length > 0) logger.info({ paths: live }, 'configuration reloaded');
   }
@@ -360,6 +369,11 @@ class ConfigurationInUse {
     this.#detail = `${hash}, since ${new Date(nowMs).toISOString()}`;
     metrics.sync.configurationInUse(hash, nowMs / 1000);
     leadership.publish({ [CONFIGURATION]: hash });
+  }
+
+  /** All that the file says is in use. */
+  publishText(textHash: string | undefined): void {
+    if (textHash !== undefined) this.#options.leadership.publish({ [CONFIGURATION_TEXT]: textHash });
   }
 
   /** The files were read; `problem` is why what they say is not in use, or not all of it. */

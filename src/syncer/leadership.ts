@@ -37,6 +37,9 @@ export interface Leadership extends AsyncDisposable {
 /** Annotation of the Lease: the hash of the configuration of the daemon that writes now; '' when it has stopped. */
 export const CONFIGURATION = 'endpoint-syncer/configuration';
 
+/** Annotation of the Lease: the hash of the text of the configuration file in use, kept after a stop, by which commands know that file on the host. */
+export const CONFIGURATION_TEXT = 'endpoint-syncer/configuration-text';
+
 export interface LeadershipOptions {
   readonly config: Config;
   readonly client: ClusterClient;
@@ -46,6 +49,8 @@ export interface LeadershipOptions {
   readonly logger: Logger;
   /** Absent: a Lease that this process renews. */
   readonly createLock?: ((lease: NamespacedName, annotations: () => StringMap) => Lock) | undefined;
+  /** More annotations of the Lease that this replica holds, at any time. */
+  readonly leaseAnnotations?: (() => StringMap) | undefined;
   readonly metrics: Pick<Metrics, 'leads'>;
 }
 
@@ -155,7 +160,7 @@ class ElectedLeadership implements Leadership {
     this.#options = options;
     this.lost = this.#lost.promise;
     const lease = { namespace: config.host.namespace, name: leaseName(config.name) };
-    const annotations = (): StringMap => this.#annotations;
+    const annotations = (): StringMap => ({ ...this.#annotations, ...options.leaseAnnotations?.() });
     this.#lock =
       options.createLock?.(lease, annotations) ??
       new LeaseLock({

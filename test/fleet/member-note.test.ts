@@ -14,7 +14,13 @@ function setUp(server = new LeaseServer(), identity = 'replica-1') {
   const [clock, stopping] = [new FakeClock(), new AbortController()];
   const client = leaseClient(server, clock, 1);
   const replicas = { identity, signal: stopping.signal };
-  const note = new MemberNote({ client, lease: LEASE, fleet: 'fleet', replicas, clock });
+  const note = new MemberNote({
+    client,
+    lease: LEASE,
+    annotations: () => ({ 'endpoint-syncer/fleet': 'fleet' }),
+    replicas,
+    clock,
+  });
   const shown = (): ReturnType<typeof noteOf> => noteOf(server.stored.get(LEASE.name));
   return { clock, note, server, shown, stopping };
 }

@@ -178,9 +178,14 @@ describe.concurrent('a fleet in operation', () => {
     );
 
     world.writeConfig(limited(1000));
+    await world.publishConfig();
     await world.whenState(fleet, one, 'joined');
     await world.whenCopied(one, 'more-109', '10.1.0.2');
-    const noted = async (): Promise<boolean> => (await run('status')).err.includes('is in the state');
+    const noted = async (): Promise<boolean> => {
+      const status = await run('status');
+      if (status.code !== 0) throw new Error(status.err);
+      return status.err.includes('is in the state');
+    };
     await eventually(noted, (isNoted) => !isNoted, { what: 'the end of the note' });
 
     // A replica that was killed leaves its note, and its own Lease until that expires.

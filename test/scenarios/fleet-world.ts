@@ -312,6 +312,7 @@ export class LocalFleet extends RunningDaemon {
     const logger = await createLogger({ ...loaded.config.log, destination });
     const fleet = await startFleet({
       config: loaded.config,
+      textHash: loaded.textHash,
       isDryRun,
       checks: CONFIG_CHECKS,
       logger,

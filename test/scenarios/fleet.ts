@@ -396,7 +396,8 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
       );
 
       // What they compare with is the configuration of the member.
-      expect(await run('diff')).toEqual({ code: 0, out: '', err: '' });
+      const source = 'ConfigMap fleet/endpoint-syncer of the fleet and Secret team-one/vc-config-one';
+      expect(await run('diff')).toEqual({ code: 0, out: '', err: `configuration in use: ${source}\n` });
       const other = await run('diff', '--set', 'endpointSyncer.references.naming=short');
       expect(other.err).toContain('the daemon runs another configuration');
       const [namespace, name] = world.hostKey(one, 'web');
@@ -417,6 +418,9 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
         expect.stringContaining(`deleted Endpoints "${namespace}/${name}"`),
       ]);
       await world.whenNoCopy(one, 'web');
+      // It can be run again, and the others say what is left.
+      expect(await run('cleanup', '--yes')).toMatchObject({ code: 0, out: '' });
+      expect((await run('status')).code).toBe(0);
     });
 
     test('--vcluster of a member that cannot be reached from here, or is asleep: why, and what to do', async ({
@@ -431,7 +435,7 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
       await world.publishConfig();
       await world.whenState(fleet, one, 'asleep');
       expect((await status()).err).toContain(
-        'No fleet has synced it either: one that selects it waits until it is awake',
+        'no daemon with the right to write this Lease has synced it: install this program beside it',
       );
       await world.setSecret(one.namespace, 'vc-one', { config: await world.access(0) });
       await world.scale(one, 1);

@@ -4,9 +4,11 @@ import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import type { JsonObject } from '../../src/base/json.ts';
-import type { KubeObject } from '../../src/kube/object.ts';
+import { textAt, type JsonObject } from '../../src/base/json.ts';
+import { configurationTextHash } from '../../src/config/load.ts';
+import { asJson, type KubeObject } from '../../src/kube/object.ts';
 import { capturedRun, type CapturedRun } from '../cli/captured-run.ts';
+import { eventually } from '../support/eventually.ts';
 import type { NewWorld, World } from './world.ts';
 
 export function hostedScenarios(newWorld: NewWorld): void {
@@ -37,6 +39,7 @@ export function hostedScenarios(newWorld: NewWorld): void {
       expect(explained.out).toContain('patches[0]   metadata.annotations.owner: "shop" -> "team-shop"');
       const cleanup = await run(world, ['cleanup', '--dry-run']);
       expect([cleanup.code, cleanup.err]).toEqual([0, expect.stringContaining('nothing to delete')]);
+      expect(cleanup.err).toContain(`left Lease "${world.hostNamespace}/endpoint-syncer-${world.vcluster}"`);
     });
 
     test('-n selects virtual objects again where --host-namespace says where the vCluster is', async () => {
@@ -69,40 +72,103 @@ export function hostedScenarios(newWorld: NewWorld): void {
 
     test('what is missing is named, with what to do', async () => {
       await using world = await newWorld();
-      const where = `no ConfigMap of the host namespace "${world.hostNamespace}" has a config.yaml with endpointSyncer.name "${world.vcluster}"`;
+      const lease = `${world.hostNamespace}/endpoint-syncer-${world.vcluster}`;
       const failed = async (...args: string[]): Promise<string> => {
         const { code, err } = await run(world, ['status', ...args]);
         expect(code).toBe(/leave out|file of the Pod/u.test(err) ? 2 : 1);
         return err;
       };
-      expect(await failed()).toContain(`${where}: name the namespace of the vCluster with -n`);
+      expect(await failed()).toContain(
+        `the host has no Lease "${lease}": name the namespace of the vCluster with -n`,
+      );
       await store(world, `vc-${world.vcluster}`, {
         config: readFileSync(world.virtual.kubeconfigPath, 'utf8'),
       });
-      await configMap(world, 'other', { name: 'other' });
+      // That it is there, and its name, prove nothing.
+      await configMap(world, 'other', { name: world.vcluster });
       expect(await failed()).toContain(
-        `${where} (there are those of other): vCluster "${world.vcluster}" is there; install this program beside it`,
+        `the host has no Lease "${lease}": vCluster "${world.vcluster}" is there, and no daemon`,
       );
-      await configMap(world, 'one', { name: world.vcluster, vclusterConfig: 'vcluster.yaml' });
+      await inUse(world, 'endpointSyncer: {}');
+      expect(await failed()).toContain(
+        `no ConfigMap and no Secret of the host namespace "${world.hostNamespace}" is the configuration in use, of which Lease "${lease}" has the hash`,
+      );
+      await installed(world, { vclusterConfig: 'vcluster.yaml' }, 'one');
       expect(await failed()).toContain(
         `the host has no Secret "${world.hostNamespace}/vc-config-${world.vcluster}"`,
       );
-      const file = { name: world.vcluster, virtual: { kubeconfig: '/access/config' } };
-      await world.host.merge('ConfigMap', [world.hostNamespace, 'one'], {
-        data: { 'config.yaml': stringify({ endpointSyncer: file }) },
-      });
+      await installed(world, { virtual: { kubeconfig: '/access/config' } }, 'two');
       expect(await failed()).toContain(
-        `ConfigMap ${world.hostNamespace}/one reaches the virtual cluster with a file of the Pod, /access/config: pass that file with --virtual-kubeconfig, or the Secret`,
-      );
-      await configMap(world, 'two', { name: world.vcluster });
-      expect(await failed()).toContain(
-        `ConfigMap ${world.hostNamespace}/one and ConfigMap ${world.hostNamespace}/two both configure "${world.vcluster}"`,
+        `ConfigMap ${world.hostNamespace}/two reaches the virtual cluster with a file of the Pod, /access/config: pass that file with --virtual-kubeconfig, or the Secret`,
       );
       expect(await failed('--config', 'c.yaml')).toContain('leave out --config');
     });
 
+    test('an invalid configuration is reported, without a stack', async () => {
+      await using world = await newWorld();
+      await installed(world, { workers: 0, virtual: { secret: `vc-${world.vcluster}` } });
+      for (const args of [['status'], ['diff'], ['explain', 'default/web'], ['cleanup', '--yes']]) {
+        const { code, out, err } = await run(world, args);
+        expect([code, out]).toEqual([2, '']);
+        expect(err).toMatch(/^ConfigMap \S+syncer-endpoint-syncer:\d+:\d+: endpointSyncer\.workers: /u);
+        expect(err).not.toMatch(/^ +at /mu);
+      }
+    });
+
+    test('the daemon says which file is in use, also after its end', async () => {
+      await using world = await newWorld();
+      const access = `vc-${world.vcluster}`;
+      await store(world, access, { config: kubeconfigOf(world) });
+      const config = { endpointSyncer: { virtual: { kubeconfig: '', secret: access } } };
+      const daemon = await world.startSync({ config });
+      const text = readFileSync(daemon.configPath, 'utf8');
+      await configMap(world, 'in-use', {}, text);
+      await world.createVirtual('default/web');
+      await world.whenCopy('default/web');
+      const source = `configuration in use: ConfigMap ${world.hostNamespace}/in-use\n`;
+      const status = async () => {
+        const { out, err } = await run(world, ['status', '-o', 'name']);
+        return [out, err];
+      };
+      await eventually(status, ([, err]) => err === source, { what: 'the hash on the Lease' });
+      await configMap(world, 'another', { name: world.vcluster, virtual: { server: 'http://127.0.0.1:1' } });
+      await daemon.stop();
+      expect(await status()).toEqual(['endpoints/web\n', source]);
+    });
+
+    test('cleanup deletes in the namespaces that the configuration in use maps, nowhere else', async () => {
+      await using world = await newWorld();
+      const [mapped, others] = [`${world.hostNamespace}-mapped`, `${world.hostNamespace}-others`];
+      for (const namespace of [mapped, others]) await world.hostNamespaceNamed(namespace);
+      const syncTo = async (namespace: string): Promise<void> => {
+        const namespaces = { enabled: true, mappings: { byName: { default: namespace } } };
+        const daemon = await world.startSync({ config: { sync: { toHost: { namespaces } } } });
+        await world.host.when('Endpoints', [namespace, 'web']);
+        await daemon.stop();
+      };
+      await world.createVirtual('default/web');
+      await syncTo(others);
+      await world.host.merge('Endpoints', [others, 'web'], {
+        metadata: { annotations: { 'vcluster.loft.sh/object-uid': null } },
+      });
+      await syncTo(mapped);
+      const text = stringify({
+        sync: { toHost: { namespaces: { enabled: true, mappings: { byName: { default: mapped } } } } },
+        endpointSyncer: { name: world.vcluster },
+      });
+      await store(world, `vc-${world.vcluster}`, { config: kubeconfigOf(world) });
+      await configMap(world, 'in-use', {}, text);
+      await inUse(world, text);
+      const { code, out } = await run(world, ['cleanup', '--yes']);
+      expect([code, out]).toEqual([0, expect.stringContaining(`deleted Endpoints "${mapped}/web"`)]);
+      expect(out).not.toContain(others);
+      expect(await world.host.find('Endpoints', others, 'web')).toBeDefined();
+      expect(await world.host.find('Endpoints', mapped, 'web')).toBeUndefined();
+    });
+
     test('without the rights that this needs, the error names them', async () => {
       await using world = await newWorld();
+      await inUse(world, 'endpointSyncer: {}');
       const host = await world.proxy('host');
       host.behaviour = {
         decide: ({ path }) =>
@@ -114,7 +180,7 @@ export function hostedScenarios(newWorld: NewWorld): void {
       const { code, err } = await capturedRun(['status', ...args]);
       expect(code).toBe(1);
       expect(err).toContain(
-        `this needs the rights to list configmaps and secrets in the host namespace "${world.hostNamespace}"; without them, pass --config`,
+        `this needs the rights to list configmaps in the host namespace "${world.hostNamespace}"; without them, pass --config`,
       );
     });
 
@@ -138,10 +204,30 @@ function run(world: World, [command = '', ...args]: readonly string[]): Promise<
   return capturedRun([command, '--vcluster', world.vcluster, ...host, ...args]);
 }
 
-/** As the chart and vCluster leave them on the host. */
-async function installed(world: World, endpointSyncer: JsonObject): Promise<void> {
-  await configMap(world, 'syncer-endpoint-syncer', { name: world.vcluster, ...endpointSyncer });
-  await store(world, `vc-${world.vcluster}`, { config: kubeconfigOf(world) });
+/** As the chart, vCluster and the daemon leave them on the host. */
+async function installed(
+  world: World,
+  endpointSyncer: JsonObject,
+  name = 'syncer-endpoint-syncer',
+): Promise<void> {
+  const { data } = await configMap(world, name, { name: world.vcluster, ...endpointSyncer });
+  await inUse(world, textAt(asJson({ metadata: { name }, data }), 'data', 'config.yaml'));
+  if ((await world.host.find('Secret', world.hostNamespace, `vc-${world.vcluster}`)) === undefined)
+    await store(world, `vc-${world.vcluster}`, { config: kubeconfigOf(world) });
+}
+
+/** The Lease says that this text is the configuration in use. */
+async function inUse(world: World, text: string): Promise<void> {
+  const [namespace, name] = [world.hostNamespace, `endpoint-syncer-${world.vcluster}`];
+  const annotations = { 'endpoint-syncer/configuration-text': configurationTextHash(text) };
+  const lease = {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name, namespace, annotations },
+  };
+  if ((await world.host.find('Lease', namespace, name)) === undefined)
+    await world.host.create('Lease', lease);
+  else await world.host.merge('Lease', [namespace, name], { metadata: { annotations } });
 }
 
 /** With the certificate authority in it: a kubeconfig from a Secret names no files. */
@@ -157,8 +243,13 @@ function kubeconfigOf({ virtual }: World): string {
   return stringify(config);
 }
 
-function configMap(world: World, name: string, endpointSyncer: JsonObject): Promise<KubeObject> {
-  const data = { 'config.yaml': stringify({ endpointSyncer }) };
+function configMap(
+  world: World,
+  name: string,
+  endpointSyncer: JsonObject,
+  text = stringify({ endpointSyncer }),
+): Promise<KubeObject> {
+  const data = { 'config.yaml': text };
   return world.host.create('ConfigMap', {
     apiVersion: 'v1',
     kind: 'ConfigMap',

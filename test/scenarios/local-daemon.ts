@@ -37,13 +37,14 @@ export class LocalDaemon extends RunningDaemon {
     const load = (): Promise<LoadedConfig> =>
       loadConfig({ file: configPath, env: {}, flags: {}, checks: CONFIG_CHECKS });
     const loaded = await load();
-    const { config, warnings } = loaded;
+    const { config, textHash, warnings } = loaded;
     const lines = { text: '' };
     const destination = { write: (line: string) => void (lines.text += line) };
     const logger = await createLogger({ ...config.log, destination });
     for (const { path, message } of warnings) logger.warn({ path }, message);
     const daemon = await startDaemon({
       config,
+      textHash,
       isDryRun: false,
       logger,
       clock: systemClock,

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import type { JsonObject } from '../../src/base/json.ts';
+import { configurationTextHash } from '../../src/config/load.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { capturedRun } from '../cli/captured-run.ts';
 import { eventually } from '../support/eventually.ts';
@@ -81,6 +82,9 @@ export function reloadScenarios(newWorld: NewWorld): void {
       const other = world.writeConfig(world.configuration({ config: patched(LOWER) }, 0));
       expect((await healthcheck(other, '5s')).err).toMatch(/ runs configuration \S+, not \S+\n$/u);
       const hash = await publishedHash(world);
+      const textHash = () => annotationOf(world, 'endpoint-syncer/configuration-text');
+      await expect.poll(textHash).toBe(configurationTextHash(readFileSync(daemon.configPath, 'utf8')));
+      const textInUse = await textHash();
       await expect.poll(readiness).toMatch(new RegExp(`ok: ${hash}, since 20\\S+Z$`, 'u'));
 
       await rewrite(daemon, (config) => ({ ...config, ...patched({ ...UPPER, expression: 'value +' }) }));
@@ -104,9 +108,12 @@ export function reloadScenarios(newWorld: NewWorld): void {
       const inUse = 'endpoint_syncer_config_last_reload_success_timestamp_seconds';
       await daemon.whenMetric(inUse, (seconds) => seconds > 1.7e9, { hash: applied });
       await daemon.whenMetric(inUse, (seconds) => seconds === 0, { hash });
+      // Not all that this file says is in use.
+      expect(await textHash()).toBe(textInUse);
 
       await rewrite(daemon, (config) => withSyncer(config, { workers: 10 }));
       await isApplied(1);
+      await expect.poll(textHash).toBe(configurationTextHash(readFileSync(daemon.configPath, 'utf8')));
     });
 
     test("overlays vCluster's own values file, and both are reloaded", async ({ expect }) => {
@@ -229,9 +236,12 @@ function whenNote(world: World, text: string): Promise<KubeObject> {
 
 /** The hash on the Lease of the daemon, which gets it when the sync runs already. */
 export async function publishedHash(world: World): Promise<string> {
-  const hashOf = (lease: KubeObject | undefined): string =>
-    lease?.metadata.annotations?.['endpoint-syncer/configuration'] ?? '';
-  return hashOf(await world.host.when('Lease', leaseOf(world), (lease) => hashOf(lease) !== ''));
+  return annotationOf(world, 'endpoint-syncer/configuration');
+}
+
+async function annotationOf(world: World, key: string): Promise<string> {
+  const valueOf = (lease: KubeObject): string => lease.metadata.annotations?.[key] ?? '';
+  return valueOf(await world.host.when('Lease', leaseOf(world), (lease) => valueOf(lease) !== ''));
 }
 
 /** An Event on the Lease about a configuration that is not applied, with this text. */

@@ -66,17 +66,17 @@ export function define(command: Command, exitWith: ExitWith): void {
 }
 
 async function cleanup(connection: Connection, flags: CleanupFlags): Promise<number> {
-  const { config, clusters } = connection;
+  const { config, clusters, isHosted = false } = connection;
   const daemon = await reaching('host', () => readDaemon(config, clusters.host, systemClock.now()));
   if (!(flags.unused === true ? isSameConfiguration(daemon) : reportDaemon(daemon, flags))) return 1;
   const snapshot = await readSnapshot(connection, { isOwnerNeeded: false, everyKind: true });
   for (const problem of snapshot.unreadable)
     process.stderr.write(`warning: copies may remain, because they cannot be listed: ${problem}\n`);
-  const created = createdObjects(snapshot);
+  const created = createdObjects(snapshot, connection);
   const isChosen = await chosenBy(flags, snapshot);
   if (!isKnownKind(flags, [...created.deletable, ...created.kept])) return 2;
   const isWhole = flags.unused !== true && flags.kind === undefined;
-  const groups = [created.deletable.filter(isChosen), isWhole ? leaseOf(daemon) : []];
+  const groups = [created.deletable.filter(isChosen), isWhole && !isHosted ? leaseOf(daemon) : []];
   const deletable = groups.flat();
   for (const one of created.unproven.filter(isChosen))
     process.stderr.write(
@@ -85,6 +85,10 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
   for (const one of created.kept.filter(isChosen))
     process.stderr.write(`left ${nameOf(one)}: ${CONTROLLED_BY} assigns it to another controller\n`);
   if (isWhole) await nameNamespaces(connection);
+  if (isWhole && isHosted && daemon.object !== undefined)
+    process.stderr.write(
+      `left Lease "${objectKey(daemon.object)}", by which --vcluster finds the configuration: delete it with kubectl after the last cleanup\n`,
+    );
   if (deletable.length === 0) process.stderr.write('nothing to delete\n');
   if (flags.dryRun === true) {
     process.stdout.write(listingOf(deletable, flags.output));
@@ -292,7 +296,10 @@ interface CreatedObjects {
   readonly unproven: readonly CreatedObject[];
 }
 
-function createdObjects({ config, kinds, referenced }: Snapshot): CreatedObjects {
+function createdObjects(
+  { config, kinds, referenced }: Snapshot,
+  { isHosted = false }: Pick<Connection, 'isHosted'>,
+): CreatedObjects {
   const { names } = createTranslators(config);
   const virtualAt = (resource: Resource, key: NamespacedName): KubeObject | undefined => {
     const imported = referenced.find(({ kind }) => kind.host.plural === resource.plural);
@@ -303,7 +310,7 @@ function createdObjects({ config, kinds, referenced }: Snapshot): CreatedObjects
     host.flatMap((object) => {
       // vCluster's own copies have the same bookkeeping but no record of this program.
       if (recordOf(object) === undefined) return [];
-      const elsewhere = unmappedVirtual(object, resource, names);
+      const elsewhere = isHosted ? undefined : unmappedVirtual(object, resource, names);
       const of = elsewhere ?? namedVirtual(object, resource, names);
       if (of === undefined) return [];
       const status = copiedStatus(object, resource, () => virtualAt(resource, of));

@@ -4,8 +4,8 @@ import { gunzipSync } from 'node:zlib';
 import { Option, type Command } from 'commander';
 import { stringify } from 'yaml';
 import { systemClock } from '../../base/clock.ts';
-import { ConfigError, TerminalError } from '../../base/errors.ts';
-import { parseJson, textAt, valueAt, type JsonObject } from '../../base/json.ts';
+import { ConfigError, messageOf, TerminalError } from '../../base/errors.ts';
+import { parseJson, textAt, valueAt } from '../../base/json.ts';
 import { readDocument } from '../../config/document.ts';
 import { loadConfig, type LoadOptions } from '../../config/load.ts';
 import { problemOf } from '../../config/source-file.ts';
@@ -15,7 +15,6 @@ import {
   VALUES_KEY,
   valuesSecret,
   VCLUSTER_LABEL,
-  FLEET,
   overlayConfigMap,
   serverOf,
   type VclusterObjects,
@@ -31,12 +30,12 @@ import {
   type NamespacedName,
   CONFIG_MAPS,
   type Resource,
-  asJson,
 } from '../../kube/object.ts';
-import { ignoreNotFound, isForbidden } from '../../kube/status-error.ts';
+import { ignoreNotFound } from '../../kube/status-error.ts';
 import type { ClusterClient } from '../../kube/types.ts';
 import { measuredClient } from '../../syncer/clusters.ts';
 import { HELP_GROUP, loaderInput } from '../config-options.ts';
+import { allowed, findConfiguration, fleetOf, textHashes } from './configuration-in-use.ts';
 import { readFleetNote } from './reports.ts';
 import {
   clientParts,
@@ -52,6 +51,7 @@ import type { Config, FleetConfig } from '../../config/config.ts';
 import { decideMember, isSelected, memberSelector, type MemberDecision } from '../../fleet/decide-member.ts';
 import { LEASES } from '../../kube/lease.ts';
 import { leaseName } from '../../syncer/leadership.ts';
+import { hasBookkeeping } from '../../syncer/translate/bookkeeping.ts';
 import type { ConfigText } from '../../config/layers.ts';
 
 /** `-n` is left to the command where it has that option already. */
@@ -71,6 +71,7 @@ export async function withConnection<T>(
 ): Promise<T> {
   const live = await commandConfig(command);
   reportProblems(live.warnings);
+  if (live.source !== undefined) process.stderr.write(`configuration in use: ${live.source}\n`);
   await using connection = await connect(live);
   try {
     return await work(connection);
@@ -93,7 +94,7 @@ function withPortForward(error: unknown, { config, clusters }: Connection): unkn
   return new TerminalError(message, { cause: error.cause });
 }
 
-/** The configuration of a command; with `--vcluster`, from the host. Throws a `ConfigError`. */
+/** The configuration of a command; with `--vcluster`, the one in use, from the host. Throws a `ConfigError`. */
 async function commandConfig(command: Command): Promise<LiveConfig> {
   const input = loaderInput(command);
   const name = vclusterOf(command);
@@ -101,27 +102,28 @@ async function commandConfig(command: Command): Promise<LiveConfig> {
   if (input.file !== undefined)
     throw misused('--vcluster reads the configuration from the host: leave out --config');
   await using vcluster = connectHosted(command, name, input);
-  const files = await vcluster.configurations();
-  const own = oneOf(files, name);
-  if (own !== undefined) return await loadConfig(await sidecarInput(vcluster, own, input));
-  const { host, namespace } = vcluster;
-  const member = await readMember(host, { namespace, name }, input);
-  return member ?? (await vcluster.rejectUnknown(files.map((file) => file.name)));
+  return await configurationInUse(vcluster, input);
 }
 
-/** The one configuration of this virtual cluster. */
-function oneOf(files: readonly Configuration[], name: string): Configuration | undefined {
-  const [one, ...others] = files.filter((file) => file.name === name);
-  if (one === undefined || others.length === 0) return one;
-  throw new TerminalError(
-    `${[one, ...others].map(({ file }) => file).join(' and ')} both configure "${name}": pass the one in use with --config`,
-  );
+/** Rejects with a `TerminalError` unless the host has the configuration of which the Lease keeps the hash. */
+export async function configurationInUse(vcluster: HostedVcluster, input: LoadOptions): Promise<LiveConfig> {
+  const { host, namespace, name } = vcluster;
+  const lease = await vcluster.lease();
+  const hashes = await textHashes(host, lease);
+  if (hashes.size === 0) return await vcluster.rejectUnknown(lease);
+  const fleet = fleetOf(lease);
+  const ofFleet = fleet === '' ? undefined : await findConfiguration(host, fleet, hashes);
+  if (ofFleet !== undefined) return await readMember(host, { namespace, name, lease, fleet: ofFleet }, input);
+  const own = await findConfiguration(host, namespace, hashes);
+  if (own === undefined) return vcluster.rejectText(fleet);
+  const loaded = await loadConfig(await sidecarInput(vcluster, own, input));
+  return { ...loaded, isHosted: true, source: own.file };
 }
 
 /** The input of the loader for the configuration of a daemon beside one vCluster. */
 async function sidecarInput(
   vcluster: HostedVcluster,
-  source: Configuration,
+  source: ConfigText,
   input: LoadOptions,
 ): Promise<LoadOptions> {
   const { name, namespace } = vcluster;
@@ -133,8 +135,8 @@ async function sidecarInput(
       `${source.file} reaches the virtual cluster with a file of the Pod, ${podFile}: pass that file with --virtual-kubeconfig, or the Secret that holds it with --virtual-secret`,
     );
   const hasValues = textAt(syncer, 'vclusterConfig') !== '';
-  // The service account of the Pod is not here.
-  const access = { 'host.kubeconfig': '', 'host.namespace': namespace };
+  // The service account of the Pod is not here, and a context would be one of this user's kubeconfig.
+  const access = { 'host.kubeconfig': '', 'host.context': '', 'host.namespace': namespace };
   const virtual = hasSecret ? {} : { 'virtual.secret': accessSecret(vcluster).name };
   return {
     ...input,
@@ -210,12 +212,6 @@ export async function eachVcluster<T>(
   return results;
 }
 
-/** The configuration file of a daemon beside one virtual cluster. */
-interface Configuration extends ConfigFile {
-  /** Of the virtual cluster. */
-  readonly name: string;
-}
-
 export class HostedVcluster implements AsyncDisposable, NamespacedName {
   readonly name: string;
   readonly namespace: string;
@@ -225,15 +221,6 @@ export class HostedVcluster implements AsyncDisposable, NamespacedName {
     this.host = host;
     this.name = name;
     this.namespace = namespace;
-  }
-
-  /** Configuration files in ConfigMaps of the namespace, those of other virtual clusters included. */
-  async configurations(): Promise<readonly Configuration[]> {
-    const files = await this.#allowed(configFilesIn(this.host, this.namespace));
-    return files.flatMap((file) => {
-      const name = textAt(file.value, 'endpointSyncer', 'name');
-      return name === '' ? [] : [{ ...file, name }];
-    });
   }
 
   async config(): Promise<{ readonly text: string; readonly file: string }> {
@@ -252,25 +239,57 @@ export class HostedVcluster implements AsyncDisposable, NamespacedName {
     const { items } = await this.#allowed(
       reaching('host', () => this.host.list(SECRETS, { namespace: this.namespace, labelSelector })),
     );
-    const [release] = items;
+    // A tenant chooses the labels of its Secrets, but not that a syncer has copied them here.
+    const release = items.find((secret) => !hasBookkeeping(secret));
     if (release === undefined) return (await this.config()).text;
-    const compressed = Buffer.from(secretText(release, 'release'), 'base64');
-    const record = parseJson(gunzipSync(compressed, { maxOutputLength: RELEASE_BYTES_MAX }).toString());
-    return stringify(valueAt(record as JsonObject, ['config']) ?? {}); // Helm's record of a release is an object
+    try {
+      const packed = Buffer.from(secretText(release, 'release'), 'base64');
+      const record = parseJson(gunzipSync(packed, { maxOutputLength: RELEASE_BYTES_MAX }).toString());
+      return stringify(valueAt(record, ['config']) ?? {});
+    } catch (error) {
+      const message = `Secret "${objectKey(release)}" has no release of Helm: ${messageOf(error)}`;
+      throw new TerminalError(message, { cause: error });
+    }
   }
 
-  /** `configured`: the virtual clusters of which the namespace has the configuration. */
-  async rejectUnknown(configured: readonly string[]): Promise<never> {
-    const where = `no ConfigMap of the host namespace "${this.namespace}" has a ${VALUES_KEY} with endpointSyncer.name "${this.name}"`;
+  /** The Lease of the daemon that syncs it, or has synced it. */
+  lease(): Promise<KubeObject | undefined> {
+    return read(this.host, LEASES, { namespace: this.namespace, name: leaseName(this.name) });
+  }
+
+  /** The object that has the configuration of the daemon beside it; undefined if there is no such daemon. */
+  async sidecar(): Promise<string | undefined> {
+    const lease = await this.lease();
+    const hashes = await textHashes(this.host, lease);
+    if (fleetOf(lease) !== '' || hashes.size === 0) return undefined;
+    const found = await findConfiguration(this.host, this.namespace, hashes);
+    return found?.file ?? 'the configuration in use';
+  }
+
+  /** No daemon has published which configuration it uses. */
+  async rejectUnknown(lease: KubeObject | undefined): Promise<never> {
+    const key = keyOf({ namespace: this.namespace, name: leaseName(this.name) });
+    if (lease !== undefined)
+      throw new TerminalError(
+        `Lease "${key}" does not say which configuration is in use: the daemon is of an earlier version, or was started without a file; pass its configuration with --config`,
+      );
     // The chart of vCluster creates the values, and vCluster the access after its start.
     const keys = [valuesSecret(this), accessSecret(this)];
-    const secrets = await Promise.all(keys.map((key) => this.#secret(key)));
+    const secrets = await Promise.all(keys.map((one) => this.#secret(one)));
     const hasVcluster = secrets.some((secret) => secret !== undefined);
-    const others = configured.length === 0 ? '' : ` (there are those of ${configured.join(', ')})`;
     const what = hasVcluster
-      ? `vCluster "${this.name}" is there; install this program beside it, or pass its configuration with --config. No fleet has synced it either: one that selects it waits until it is awake, and says what is wrong with it in an Event on its StatefulSet or Deployment`
+      ? `vCluster "${this.name}" is there, and no daemon with the right to write this Lease has synced it: install this program beside it, or pass the configuration with --config. A fleet that selects it waits until it is awake, and says what is wrong with it in an Event on its StatefulSet or Deployment`
       : 'name the namespace of the vCluster with -n, or pass the configuration with --config';
-    throw new TerminalError(`${where}${others}: ${what}`);
+    throw new TerminalError(`the host has no Lease "${key}": ${what}`);
+  }
+
+  /** `fleet`: its namespace, '' for none. */
+  rejectText(fleet: string): never {
+    const where = [...new Set([fleet, this.namespace])].filter((namespace) => namespace !== '');
+    const namespaces = where.map((namespace) => `"${namespace}"`).join(' and ');
+    throw new TerminalError(
+      `no ConfigMap and no Secret of the host namespace ${namespaces} is the configuration in use, of which Lease "${keyOf({ namespace: this.namespace, name: leaseName(this.name) })}" has the hash: it is kept elsewhere, or was changed and needs a restart; pass it with --config`,
+    );
   }
 
   #secret(key: NamespacedName): Promise<KubeObject | undefined> {
@@ -295,16 +314,19 @@ const RELEASE_BYTES_MAX = 32 * 1024 * 1024;
 
 const OTHERWISE = 'pass the configuration of this virtual cluster with --config';
 
-/** Undefined: no fleet has synced this vCluster. */
-export async function readMember(
+interface HostedMember extends NamespacedName {
+  readonly lease: KubeObject | undefined;
+  /** The configuration of its fleet. */
+  readonly fleet: ConfigText;
+}
+
+async function readMember(
   host: ClusterClient,
-  vcluster: NamespacedName,
+  { lease, fleet: source, ...vcluster }: HostedMember,
   input: LoadOptions,
-): Promise<LiveConfig | undefined> {
-  const lease = await read(host, LEASES, { ...vcluster, name: leaseName(vcluster.name) });
-  const namespace = lease?.metadata.annotations?.[FLEET] ?? '';
-  if (namespace === '') return undefined;
-  const { fleet, defaults } = await fleetConfig(host, namespace, input);
+): Promise<LiveConfig> {
+  const namespace = fleetOf(lease);
+  const { fleet, defaults } = await fleetConfig(source, input);
   const objects = await readObjects(host, vcluster);
   const { flags, checks, sets = [] } = input;
   const { 'host.kubeconfig': kubeconfig = '', 'host.context': context = '' } = flags;
@@ -325,32 +347,20 @@ export async function readMember(
     ? state && `vCluster ${key} is in the state ${state}`
     : leftNote(key, namespace, fleet);
   const own = message === undefined ? [] : [problemOf('', { path: '', severity: 'warning', message })];
-  return { config, warnings: [...own, ...warnings], serverOf: serverOf(vcluster) };
+  return {
+    config,
+    warnings: [...own, ...warnings],
+    serverOf: serverOf(vcluster),
+    isHosted: true,
+    source: `${source.file} of the fleet and Secret ${keyOf(valuesSecret(vcluster))}`,
+  };
 }
 
 /** The access of the fleet to the host is not here, and what it was started with besides its file is not known. */
-async function fleetConfig(host: ClusterClient, namespace: string, { checks }: LoadOptions): Promise<Config> {
-  const rights = `list configmaps in the host namespace "${namespace}", which has the configuration of the fleet`;
-  const files = await allowed(configFilesIn(host, namespace), rights, OTHERWISE);
-  const [one, ...others] = files.filter(
-    ({ value }) => valueAt(value, ['endpointSyncer', 'fleet', 'enabled']) === true,
-  );
-  if (one === undefined)
-    throw new TerminalError(
-      `a fleet in the host namespace "${namespace}" syncs this vCluster, but no ConfigMap there has a config.yaml with endpointSyncer.fleet.enabled: ${OTHERWISE}`,
-    );
-  if (others.length > 0)
-    throw new TerminalError(
-      `${[one, ...others].map(({ file }) => file).join(' and ')} both configure a fleet: delete the one that is not in use, or ${OTHERWISE}`,
-    );
-  const { config } = await loadConfig({
-    env: {},
-    flags: {},
-    checks,
-    acceptsFleet: true,
-    given: { source: one },
-  });
-  return config;
+async function fleetConfig(source: ConfigText, { checks }: LoadOptions): Promise<Config> {
+  const { config } = await loadConfig({ env: {}, flags: {}, checks, acceptsFleet: true, given: { source } });
+  if (config.fleet.enabled) return config;
+  throw new TerminalError(`${source.file} is not the configuration of a fleet: ${OTHERWISE}`);
 }
 
 async function readObjects(host: ClusterClient, vcluster: NamespacedName): Promise<VclusterObjects> {
@@ -403,20 +413,6 @@ function whyNot(decision: Exclude<MemberDecision, { kind: 'joined' }>, key: stri
 
 // What commands read of vClusters on the host, and the rights that this needs.
 
-/** A file in a ConfigMap. */
-interface ConfigFile extends ConfigText {
-  readonly value: JsonObject;
-}
-
-async function configFilesIn(host: ClusterClient, namespace: string): Promise<readonly ConfigFile[]> {
-  const listed = await listAll(host, CONFIG_MAPS, [namespace]);
-  return listed.flatMap((object) => {
-    const text = textAt(asJson(object), 'data', VALUES_KEY);
-    const file = `ConfigMap ${objectKey(object)}`;
-    return text === '' ? [] : [{ text, file, value: readDocument(file, text).value }];
-  });
-}
-
 /** The StatefulSets and Deployments of vClusters; '' stands for all namespaces. `otherwise`: what to do without the rights. */
 async function vclusterWorkloads(
   host: ClusterClient,
@@ -429,15 +425,4 @@ async function vclusterWorkloads(
     return allowed(request, `list ${resource.plural} in ${where}`, otherwise);
   });
   return (await Promise.all(lists)).flat();
-}
-
-/** `rights`: what `request` needs. `otherwise`: what to do without. */
-async function allowed<T>(request: Promise<T>, rights: string, otherwise: string): Promise<T> {
-  try {
-    return await request;
-  } catch (error) {
-    if (!(error instanceof TerminalError && isForbidden(error.cause))) throw error;
-    const message = `${error.cause.message}: this needs the rights to ${rights}; without them, ${otherwise}`;
-    throw new TerminalError(message, { cause: error.cause });
-  }
 }

@@ -54,7 +54,7 @@ export interface LeaseState {
 }
 
 export interface DaemonState {
-  /** Undefined: leader election is off. */
+  /** Undefined: leader election is off, and no replica holds the Lease either. */
   readonly lease: LeaseState | undefined;
   /** The daemon in charge runs another configuration than this one. */
   readonly runsOther: boolean;
@@ -77,7 +77,7 @@ export async function readDaemon(config: Config, client: ClusterClient, nowMs: n
   const published = object?.metadata.annotations?.[CONFIGURATION] ?? '';
   const isInCharge = published !== '' && (holder !== '' || !leaderElection.enabled);
   return {
-    lease: leaderElection.enabled ? { key: keyOf(place), holder } : undefined,
+    lease: leaderElection.enabled || holder !== '' ? { key: keyOf(place), holder } : undefined,
     runsOther: isInCharge && published !== configurationHash(config),
     fleetNote: await readFleetNote(object, client, nowMs),
     object,

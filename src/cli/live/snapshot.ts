@@ -90,7 +90,7 @@ interface SnapshotOptions {
 
 /** Rejects with `TerminalError` where a list is not allowed, a cluster does not respond, or the configured owner does not exist. */
 export async function readSnapshot(
-  { config, clusters }: Connection,
+  { config, clusters, isHosted = false }: Connection,
   { isOwnerNeeded = true, everyKind = false }: SnapshotOptions = {},
 ): Promise<Snapshot> {
   const namespaces = hostNamespaces(config) ?? [''];
@@ -104,7 +104,7 @@ export async function readSnapshot(
   };
   // An earlier configuration may have mapped other namespaces, which the rights need not cover.
   const listHost = (resource: Resource): Promise<KubeObject[]> =>
-    everyKind
+    everyKind && !isHosted
       ? list('host', resource, ['']).catch(() => list('host', resource, namespaces))
       : list('host', resource, namespaces);
   const both = async (virtual: Resource, host: Resource): Promise<KindSnapshot> => {
@@ -290,12 +290,17 @@ export interface LiveConfig {
   readonly warnings: readonly ConfigProblem[];
   /** The URL to use instead of the one in the Secret of the virtual cluster. */
   readonly serverOf?: (ofSecret: string) => string;
+  /** The configuration was read from the host: nothing outside of the namespaces that it maps is written or deleted. */
+  readonly isHosted?: boolean;
+  /** Which objects of the host it was read from. */
+  readonly source?: string;
 }
 
 export interface Connection extends AsyncDisposable {
   /** With the host namespace, where it is the context's own. */
   readonly config: Config;
   readonly clusters: Clusters;
+  readonly isHosted?: boolean;
 }
 
 /** Of the clients of a command. */
@@ -307,7 +312,7 @@ export function clientParts() {
 
 /** Rejects with `TerminalError` where a kubeconfig or Secret is missing or a cluster cannot be reached. `giveUpMs`: see `ClustersOptions`. */
 export async function connect(
-  { config, serverOf }: Pick<LiveConfig, 'config' | 'serverOf'>,
+  { config, serverOf, isHosted = false }: Omit<LiveConfig, 'warnings'>,
   giveUpMs = COMMAND_GIVES_UP_MS,
 ): Promise<Connection> {
   // Afterwards, the connection closes its clients itself, however long the command takes.
@@ -323,7 +328,12 @@ export async function connect(
       giveUpMs,
     });
     const located = { ...config, host: { ...config.host, namespace: clusters.hostNamespace } };
-    return { config: located, clusters, [Symbol.asyncDispose]: () => clusters[Symbol.asyncDispose]() };
+    return {
+      config: located,
+      clusters,
+      isHosted,
+      [Symbol.asyncDispose]: () => clusters[Symbol.asyncDispose](),
+    };
   } catch (error) {
     connecting.abort();
     throw error;

@@ -9,7 +9,7 @@ import {
   type StringMap,
 } from '../../kube/object.ts';
 import { ownValue } from '../../base/json.ts';
-import { MANAGED_BY_LABEL, stringMapOf } from './labels.ts';
+import { isBookkeepingLabel, MANAGED_BY_LABEL, stringMapOf } from './labels.ts';
 import type { NameTranslator, Ownership } from './types.ts';
 
 export const OBJECT_NAME = 'vcluster.loft.sh/object-name';
@@ -43,6 +43,14 @@ const BOOKKEEPING: ReadonlySet<string> = new Set([
 
 export function isBookkeepingAnnotation(key: string): boolean {
   return BOOKKEEPING.has(key);
+}
+
+/** A syncer has copied the object there, so what it contains may be a tenant's. */
+export function hasBookkeeping({ metadata: { annotations, labels } }: KubeObject): boolean {
+  return (
+    Object.keys(labels ?? {}).some(isBookkeepingLabel) ||
+    Object.keys(annotations ?? {}).some(isBookkeepingAnnotation)
+  );
 }
 
 /** Annotations that identify a copy, without those that depend on the merge ({@link MANAGED_ANNOTATIONS}, {@link LAST_SYNCED}). */

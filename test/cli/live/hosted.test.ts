@@ -1,10 +1,11 @@
-/** `--vcluster` of a member of a fleet: its configuration, or what is missing and what to do. */
+/** `--vcluster`: which object of the host is the configuration in use, of a member of a fleet and of a sidecar; or what is missing and what to do. */
 
 import { beforeEach, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { readMember } from '../../../src/cli/live/hosted.ts';
+import { configurationInUse, HostedVcluster } from '../../../src/cli/live/hosted.ts';
+import { configurationTextHash } from '../../../src/config/load.ts';
 import { MemoryCluster } from '../../../src/kube/memory-cluster.ts';
-import { parseKey } from '../../../src/kube/object.ts';
+import { parseKey, type ObjectMeta } from '../../../src/kube/object.ts';
 import type { LiveConfig } from '../../../src/cli/live/snapshot.ts';
 import { ANY_KIND } from '../../config/setup.ts';
 import { LimitedClient } from './limited-client.ts';
@@ -13,11 +14,13 @@ const OFF = 'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabl
 const FLEET =
   'endpointSyncer: {fleet: {enabled: true, namespaces: {include: ["team-*"]}}, defaults: {workers: 3, requireService: true}}';
 
+const TEXT = 'endpoint-syncer/configuration-text';
+
 let host: MemoryCluster;
 
 beforeEach(() => {
   host = new MemoryCluster({ name: 'host', now: () => 0 });
-  lease({ 'endpoint-syncer/fleet': 'fleet' });
+  lease({ 'endpoint-syncer/fleet': 'fleet', [TEXT]: configurationTextHash(FLEET) });
   configMap('fleet', 'endpoint-syncer', FLEET);
   configMap('fleet', 'other', 'endpointSyncer: {name: other}');
   workload();
@@ -40,41 +43,33 @@ test('the layers of the configuration are those of the fleet, and the command li
     },
     warnings: [],
   });
-  expect(member?.serverOf?.('https://localhost:8443')).toBe('https://one.team-a');
+  expect(member.serverOf?.('https://localhost:8443')).toBe('https://one.team-a');
   const set = await read({
     flags: { 'virtual.server': 'https://localhost:1' },
     sets: ['endpointSyncer.workers=7'],
   });
-  expect(set?.config).toMatchObject({
+  expect(set.config).toMatchObject({
     workers: 7,
     virtual: { secret: 'vc-one', server: 'https://localhost:1' },
   });
 });
 
 test.each<[string, () => void]>([
-  ['there is no Lease', () => remove('leases.coordination.k8s.io', 'team-a/endpoint-syncer-one')],
-  ['its Lease is that of a sidecar', () => lease({})],
-])('%s: no fleet has synced it', async (_, change) => {
-  change();
-  expect(await read()).toBeUndefined();
-});
-
-test.each<[string, () => void]>([
   ['has no label', () => workload({ labels: { app: 'vcluster' } })],
-  [
-    'is in a namespace that the fleet has left',
-    () => configMap('fleet', 'endpoint-syncer', FLEET.replace('team-*', 'b')),
-  ],
+  ['is in a namespace that the fleet has left', () => fleet(FLEET.replace('team-*', 'b'))],
 ])('a vCluster that %s has left the fleet, which is a warning', async (_, change) => {
   change();
   const member = await read();
-  expect(member?.config.name).toBe('one');
-  const [warning] = member?.warnings ?? [];
+  expect(member.config.name).toBe('one');
+  const [warning] = member.warnings ?? [];
   expect(warning?.severity).toBe('warning');
   expect(warning?.message).toContain(
     'no fleet syncs vCluster team-a/one any more: its namespace or its labels are not those of the fleet in the host namespace "fleet" (endpoint-syncer/enabled=true)',
   );
 });
+
+const NOT_HERE =
+  'no ConfigMap and no Secret of the host namespace "fleet" and "team-a" is the configuration in use, of which Lease "team-a/endpoint-syncer-one" has the hash';
 
 test.each<[string, () => void, string]>([
   [
@@ -102,23 +97,67 @@ test.each<[string, () => void, string]>([
     () => workload({ plural: 'deployments.apps' }),
     'the fleet cannot sync vCluster team-a/one: a StatefulSet and a Deployment of the name "one"',
   ],
+  ['the fleet has no ConfigMap', () => remove('configmaps', 'fleet/endpoint-syncer'), NOT_HERE],
   [
-    'the fleet has no ConfigMap',
-    () => remove('configmaps', 'fleet/endpoint-syncer'),
-    'a fleet in the host namespace "fleet" syncs this vCluster, but no ConfigMap there has a config.yaml with endpointSyncer.fleet.enabled: pass the configuration of this virtual cluster with --config',
+    'the ConfigMap of the fleet was changed, and is not in use',
+    () => configMap('fleet', 'endpoint-syncer', `${FLEET}\n`),
+    NOT_HERE,
   ],
   [
-    'two ConfigMaps configure fleets',
-    () => configMap('fleet', 'second', FLEET),
-    'ConfigMap fleet/endpoint-syncer and ConfigMap fleet/second both configure a fleet: delete the one that is not in use, or pass',
+    'a syncer has copied the ConfigMap there',
+    () => configMap('fleet', 'endpoint-syncer', FLEET, { labels: { 'vcluster.loft.sh/managed-by': 'one' } }),
+    NOT_HERE,
+  ],
+  [
+    'the ConfigMap is a copy without its label',
+    () =>
+      configMap('fleet', 'endpoint-syncer', FLEET, { annotations: { 'vcluster.loft.sh/object-name': 'a' } }),
+    NOT_HERE,
+  ],
+  [
+    'what the Lease means is not the configuration of a fleet',
+    () => {
+      fleet('endpointSyncer: {name: other}');
+    },
+    'ConfigMap fleet/endpoint-syncer is not the configuration of a fleet: pass the configuration',
+  ],
+  [
+    'there is no Lease',
+    () => remove('leases.coordination.k8s.io', 'team-a/endpoint-syncer-one'),
+    'the host has no Lease "team-a/endpoint-syncer-one": vCluster "one" is there, and no daemon',
+  ],
+  [
+    'the Lease has no hash',
+    () => lease({ 'endpoint-syncer/fleet': 'fleet' }),
+    'Lease "team-a/endpoint-syncer-one" does not say which configuration is in use',
   ],
 ])('%s: the error says so, and what to do', async (_, change, message) => {
   change();
   await expect(read()).rejects.toThrow(message);
 });
 
+const SIDECAR = 'endpointSyncer: {workers: 7, host: {kubeconfig: /pod, context: elsewhere}}';
+
+test.each<[string, () => void]>([
+  ['ConfigMap team-a/mine', () => configMap('team-a', 'mine', SIDECAR)],
+  ['Secret team-a/mine', () => secret('mine', { 'any.yaml': SIDECAR })],
+])('%s is the configuration in use of a sidecar, of a fleet that it has left too', async (source, store) => {
+  // What others write there makes no difference.
+  configMap('team-a', 'first', 'endpointSyncer: {name: one, workers: 1}');
+  configMap('team-a', 'invalid', 'endpointSyncer: [');
+  store();
+  for (const fleetNamespace of ['', 'fleet']) {
+    lease({ 'endpoint-syncer/fleet': fleetNamespace, [TEXT]: configurationTextHash(SIDECAR) });
+    expect(await read()).toMatchObject({
+      source,
+      isHosted: true,
+      config: { name: 'one', workers: 7, host: { kubeconfig: 'k', context: '', namespace: 'team-a' } },
+    });
+  }
+});
+
 test('the configuration of the fleet is invalid: the error names the ConfigMap and the field', async () => {
-  configMap('fleet', 'endpoint-syncer', FLEET.replace('workers: 3', 'workers: none'));
+  fleet(FLEET.replace('workers: 3', 'workers: none'));
   const problem = { file: 'ConfigMap fleet/endpoint-syncer', path: 'endpointSyncer.defaults.workers' };
   await expect(read()).rejects.toMatchObject({ problems: [problem] });
 });
@@ -127,17 +166,15 @@ test.each([
   ['leases', 'get leases in the host namespace "team-a"'],
   ['statefulsets', 'list statefulsets in the host namespace "team-a"'],
   ['secrets', 'get secrets in the host namespace "team-a"'],
-  ['configmaps', 'list configmaps in the host namespace "fleet", which has the configuration of the fleet'],
+  ['configmaps', 'list configmaps in the host namespace "fleet"'],
 ])('without rights to read %s, the error names them', async (plural, rights) => {
-  await expect(read({}, plural)).rejects.toThrow(
-    `this needs the rights to ${rights}; without them, pass the configuration`,
-  );
+  await expect(read({}, plural)).rejects.toThrow(`this needs the rights to ${rights}; without them, pass `);
 });
 
 function read(
   { flags = {}, sets = [] }: { flags?: Record<string, string>; sets?: string[] } = {},
   forbidden = '',
-): Promise<LiveConfig | undefined> {
+): Promise<LiveConfig> {
   const client = new LimitedClient(host, forbidden);
   const input = {
     env: { VCLUSTER_NAME: 'x' },
@@ -145,7 +182,7 @@ function read(
     sets,
     checks: ANY_KIND,
   };
-  return readMember(client, { namespace: 'team-a', name: 'one' }, input);
+  return configurationInUse(new HostedVcluster(client, 'one', 'team-a'), input);
 }
 
 function lease(annotations: Record<string, string>): void {
@@ -168,8 +205,14 @@ function workload({
   host.load(plural, { metadata: { name, namespace: 'team-a', labels }, spec: { replicas } });
 }
 
-function configMap(namespace: string, name: string, text: string): void {
-  host.load('configmaps', { metadata: { name, namespace }, data: { 'config.yaml': text } });
+function configMap(namespace: string, name: string, text: string, metadata: Partial<ObjectMeta> = {}): void {
+  host.load('configmaps', { metadata: { name, namespace, ...metadata }, data: { 'config.yaml': text } });
+}
+
+/** Its configuration in use. */
+function fleet(text: string): void {
+  lease({ 'endpoint-syncer/fleet': 'fleet', [TEXT]: configurationTextHash(text) });
+  configMap('fleet', 'endpoint-syncer', text);
 }
 
 function secret(name: string, texts: Record<string, string>): void {
