@@ -17,9 +17,16 @@ import {
 import { isFleetNamespace } from '../config/fleet-rules.ts';
 import { missingRights } from '../kube/access-review.ts';
 import { borrowedClient } from '../kube/borrowed-client.ts';
-import { createEventRecorder } from '../kube/event-recorder.ts';
+import { createEventRecorder, EventSeriesLimit } from '../kube/event-recorder.ts';
 import { LEASES } from '../kube/lease.ts';
-import { asJson, keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../kube/object.ts';
+import {
+  asJson,
+  keyOf,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+  type StringMap,
+} from '../kube/object.ts';
 import type { ClusterClient, EventRecorder } from '../kube/types.ts';
 import { connectHost, type HostConnection, untilResponse } from '../syncer/clusters.ts';
 import { type ClusterSync, type ClusterSyncOptions, startClusterSync } from '../syncer/cluster-sync.ts';
@@ -166,6 +173,7 @@ export class Fleet {
   readonly #recorder: EventRecorder;
   readonly #reader: ValuesReader;
   readonly #formers: FormerMembers;
+  readonly #eventSeries = new EventSeriesLimit();
   /** Undefined in a dry run, which writes no Leases. */
   readonly #replicas: Replicas | undefined;
   readonly #stopping = new AbortController();
@@ -187,6 +195,7 @@ export class Fleet {
       reportingController: 'endpoint-syncer/fleet',
       reportingInstance: hostname(),
       metrics: metrics.sync,
+      limit: this.#eventSeries,
     });
     this.#discovery = new FleetDiscovery({
       ...parts,
@@ -414,6 +423,7 @@ export class Fleet {
       host: { ...host, client: confinedClient(borrowed, vcluster.namespace) },
       serverOf: serverOf(vcluster),
       parseKubeconfig: kubeconfigParser(this.#reader, vcluster),
+      eventSeries: this.#eventSeries,
       createSandbox: (sandbox) => createSandbox({ ...sandbox, idleMs: SANDBOX_IDLE_MS }),
       ...sync,
       createLock:

@@ -27,6 +27,7 @@ interface EventRecorderOptions {
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: EventMetrics;
+  readonly limit: EventSeriesLimit;
 }
 
 /** Burst and rate of Normal Events. */
@@ -34,6 +35,7 @@ const NORMAL: Rate = { burst: 25, perSecond: 5 };
 /** How long repetitions are counted before they are sent. */
 const REPEAT_DELAY_MS = 10_000;
 const SERIES_MAX = 20_000;
+const SWEEP_INTERVAL_MS = 60_000;
 const SENDERS = 4;
 /** The pause after the API server has denied Events or does not serve them. */
 const REFUSED_PAUSE_MS = 5 * 60_000;
@@ -41,8 +43,32 @@ const RETRY_BASE_MS = 1000;
 const RETRY_MAX_MS = 60_000;
 const SEND_TIMEOUT_MS = 10_000;
 
-export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
+export function createEventRecorder(
+  options: EventRecorderOptions,
+): EventRecorder & { readonly seriesCount: number } {
   return new AggregatingRecorder(options);
+}
+
+/** Bounds the series of all recorders of a process together, each of which takes 1.5 KiB: the one that has most of them forgets its oldest. */
+export class EventSeriesLimit {
+  readonly #recorders = new Set<AggregatingRecorder>();
+
+  add(recorder: AggregatingRecorder): void {
+    this.#recorders.add(recorder);
+  }
+
+  remove(recorder: AggregatingRecorder): void {
+    this.#recorders.delete(recorder);
+  }
+
+  enforce(): void {
+    let [total, largest]: [number, AggregatingRecorder | undefined] = [0, undefined];
+    for (const one of this.#recorders) {
+      total += one.seriesCount;
+      if (one.seriesCount > (largest?.seriesCount ?? 0)) largest = one;
+    }
+    if (total > SERIES_MAX) largest?.forgetOldest();
+  }
 }
 
 class AggregatingRecorder implements EventRecorder {
@@ -55,6 +81,8 @@ class AggregatingRecorder implements EventRecorder {
   /** To be sent when the timer fires. */
   readonly #later = new Set<EventSeries>();
   #laterTimer: Timer | undefined;
+  /** While there are series, and the recorder is in use. */
+  #sweepTimer: Timer | undefined;
   /** Being sent; occurrences in the meantime are sent afterwards. */
   readonly #sending = new Map<EventSeries, Promise<void>>();
   #pausedUntilMs = 0;
@@ -92,24 +120,54 @@ class AggregatingRecorder implements EventRecorder {
     // The first failure pauses again, so that an unreachable server does not delay the exit.
     while (this.#sending.size > 0) await Promise.all(this.#sending.values());
     this.#cancelPause();
+    this.#sweepTimer?.cancel();
+    this.#sweepTimer = undefined;
+    this.#options.limit.remove(this);
+  }
+
+  get seriesCount(): number {
+    return this.#series.size;
   }
 
   #find(regarding: KubeObject, resource: Resource, event: RecordedEvent): EventSeries {
     const key = seriesKey(regarding, resource, event);
     const known = this.#series.get(key);
-    const isAlive = known !== undefined && this.#options.clock.now() - known.lastObservedMs < SERIES_LIFE_MS;
-    const series = isAlive ? known : newSeries(regarding, resource, event);
+    const series =
+      known !== undefined && this.#isAlive(known) ? known : newSeries(regarding, resource, event);
     this.#series.delete(key);
     this.#series.set(key, series);
-    if (this.#series.size > SERIES_MAX) this.#evict();
+    if (this.#sweepTimer === undefined) {
+      this.#options.limit.add(this);
+      this.#sweepTimer = this.#scheduleSweep();
+    }
+    if (known === undefined) this.#options.limit.enforce();
     return series;
   }
 
-  #evict(): void {
+  #isAlive({ lastObservedMs }: EventSeries): boolean {
+    return this.#options.clock.now() - lastObservedMs < SERIES_LIFE_MS;
+  }
+
+  forgetOldest(): void {
     const [oldest] = this.#series.values();
     if (oldest === undefined) return;
     this.#series.delete(oldest.key);
     if (this.#due.delete(oldest) || this.#later.delete(oldest)) this.#options.metrics.event('dropped');
+  }
+
+  #scheduleSweep(): Timer {
+    return this.#options.clock.schedule(SWEEP_INTERVAL_MS, () => {
+      for (const series of this.#series.values()) {
+        if (this.#isAlive(series)) break;
+        if (!this.#isPending(series)) this.#series.delete(series.key);
+      }
+      this.#sweepTimer = this.#series.size > 0 ? this.#scheduleSweep() : undefined;
+      if (this.#series.size === 0) this.#options.limit.remove(this);
+    });
+  }
+
+  #isPending(series: EventSeries): boolean {
+    return this.#due.has(series) || this.#later.has(series) || this.#sending.has(series);
   }
 
   #delay(series: EventSeries): void {

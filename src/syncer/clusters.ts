@@ -6,7 +6,7 @@ import type { ServerAccess } from '../kube/access.ts';
 import { createClient } from '../kube/client/client.ts';
 import type { TransportLimits } from '../kube/client/transport.ts';
 import { createDiscovery } from '../kube/discovery.ts';
-import { createEventRecorder } from '../kube/event-recorder.ts';
+import { createEventRecorder, EventSeriesLimit } from '../kube/event-recorder.ts';
 import { SERVICES } from '../kube/object.ts';
 import {
   kubeconfigFromSecret,
@@ -68,6 +68,8 @@ export interface ClustersOptions {
    * waited for. Default: the daemon, which waits for a cluster until `signal` aborts, and for nothing that only some objects need.
    */
   readonly giveUpMs?: number | undefined;
+  /** Of the process, where it has several syncs. */
+  readonly eventSeries?: EventSeriesLimit;
 }
 
 export interface HostConnection {
@@ -190,6 +192,7 @@ export class Clusters implements AsyncDisposable {
   readonly servers: Readonly<Record<ClusterName, string>>;
   readonly discoveries: Discoveries;
   readonly #options: ConnectOptions;
+  readonly #eventSeries: EventSeriesLimit;
 
   constructor(
     options: ConnectOptions,
@@ -198,6 +201,7 @@ export class Clusters implements AsyncDisposable {
     servers: Clusters['servers'],
   ) {
     this.#options = options;
+    this.#eventSeries = options.eventSeries ?? new EventSeriesLimit();
     this.virtual = virtual;
     this.host = host;
     this.hostNamespace = hostNamespace;
@@ -296,6 +300,7 @@ export class Clusters implements AsyncDisposable {
       random,
       logger,
       metrics: metrics.sync,
+      limit: this.#eventSeries,
     });
   }
 

@@ -11,7 +11,7 @@ import { formatChange } from '../../src/cli/live/diff.ts';
 import { guarded, paintFor } from '../../src/cli/output/terminal.ts';
 import { formatTable } from '../../src/cli/output/listing.ts';
 import { asList, problemOf } from '../../src/kube/client/responses.ts';
-import { createEventRecorder } from '../../src/kube/event-recorder.ts';
+import { createEventRecorder, EventSeriesLimit } from '../../src/kube/event-recorder.ts';
 import { asJson, ENDPOINTS, type KubeObject } from '../../src/kube/object.ts';
 import { failure } from '../../src/kube/status-error.ts';
 import { KEYS_PATH, MINIMAL, startKeyServer } from '../access-keys/keys/key-server.ts';
@@ -66,6 +66,7 @@ describe('control characters of tenants', () => {
       random: () => 0.5,
       logger: silentLogger,
       metrics: { event: () => undefined },
+      limit: new EventSeriesLimit(),
     });
     const regarding = { metadata: { name: 'web', namespace: 'default', uid: 'u' } };
     recorder.event(regarding, ENDPOINTS, { type: 'Warning', reason: 'PatchFailed', note: HOSTILE });

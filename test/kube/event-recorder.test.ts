@@ -1,7 +1,7 @@
 /** Events: series, limits, and API servers that reject them. */
 
 import { describe, expect, test } from 'vitest';
-import { createEventRecorder, boundedNote } from '../../src/kube/event-recorder.ts';
+import { createEventRecorder, EventSeriesLimit, boundedNote } from '../../src/kube/event-recorder.ts';
 import type { EventRecorder, PatchType } from '../../src/kube/types.ts';
 import {
   ENDPOINTS,
@@ -69,14 +69,13 @@ class Api {
 interface Desk {
   readonly api: Api;
   readonly clock: FakeClock;
-  readonly recorder: EventRecorder;
+  readonly recorder: EventRecorder & { readonly seriesCount: number };
   readonly results: string[];
   readonly warnings: string[];
 }
 
-function desk(): Desk {
+function desk(clock = new FakeClock(), limit = new EventSeriesLimit()): Desk {
   const api = new Api();
-  const clock = new FakeClock();
   const results: string[] = [];
   const warnings: string[] = [];
   const logger: Logger = { ...silentLogger, warn: (_, message) => void warnings.push(message) };
@@ -89,6 +88,7 @@ function desk(): Desk {
     random: () => (draws += 1) / 1000,
     logger,
     metrics: { event: (result) => results.push(result) },
+    limit,
   });
   return { api, clock, recorder, results, warnings };
 }
@@ -264,6 +264,48 @@ describe('limits', () => {
     await at.recorder.flush();
     expect(new Set(at.api.created.map(({ metadata }) => metadata.name.split('.')[0])).size).toBe(500);
     expect(at.api.inFlightMax).toBe(4);
+  });
+});
+
+describe('what is kept of a series', () => {
+  const seriesOf = ({ recorder }: Desk): number => recorder.seriesCount;
+
+  test('is forgotten ten minutes after its last Event, with changing names', async () => {
+    const at = desk();
+    for (let minute = 0; minute < 60; minute++) {
+      for (let i = 0; i < 10; i++) warn(at, `m${minute}-${i}`);
+      await at.clock.advanceAsync(60_000);
+    }
+    expect(at.api.created).toHaveLength(600);
+    expect(seriesOf(at)).toBeLessThanOrEqual(110);
+    await at.clock.advanceAsync(11 * 60_000);
+    expect(seriesOf(at)).toBe(0);
+    expect(at.clock.nextDelayMs, 'no timer is left').toBeUndefined();
+  });
+
+  test('stays until its Event is sent', async () => {
+    const at = desk();
+    at.api.failures.push(...Array.from({ length: 5 }, () => refusal(403)));
+    warn(at, 'a');
+    await at.clock.advanceAsync(21 * 60_000);
+    expect(seriesOf(at)).toBe(1);
+    await at.clock.advanceAsync(15 * 60_000);
+    expect([at.api.created.length, seriesOf(at)]).toEqual([1, 0]);
+  });
+
+  test('has one limit for all recorders of a process: the one with most of them forgets its oldest', async () => {
+    const [clock, limit] = [new FakeClock(), new EventSeriesLimit()];
+    const [small, large] = [desk(clock, limit), desk(clock, limit)];
+    for (let i = 0; i < 10; i++) warn(small, `s${i}`);
+    for (let i = 0; i < 20_000; i++) warn(large, `l${i}`);
+    expect([seriesOf(small), seriesOf(large)]).toEqual([10, 19_990]);
+    for (let i = 10; i < 20; i++) warn(small, `s${i}`);
+    expect([seriesOf(small), seriesOf(large)]).toEqual([20, 19_980]);
+    // One that has ended counts no more, whether its server was reachable or not.
+    large.api.failures.push(...Array.from({ length: 9 }, () => new Error('away')));
+    await large.recorder.flush();
+    for (let i = 0; i < 100; i++) warn(small, `t${i}`);
+    expect(seriesOf(small)).toBe(120);
   });
 });
 

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { missingRights } from '../../../src/kube/access-review.ts';
 import type { ServerAccess } from '../../../src/kube/access.ts';
 import { createDiscovery } from '../../../src/kube/discovery.ts';
-import { createEventRecorder } from '../../../src/kube/event-recorder.ts';
+import { createEventRecorder, EventSeriesLimit } from '../../../src/kube/event-recorder.ts';
 import {
   createInformer,
   type InformerOptions,
@@ -331,6 +331,7 @@ function otherTests(open: Open): void {
       random: Math.random,
       logger: silentLogger,
       metrics: { event: (result) => results.push(result) },
+      limit: new EventSeriesLimit(),
     });
     recorder.event(about, ENDPOINTS, { type: 'Warning', reason: 'PatchFailed', note: 'ä'.repeat(2000) });
     await recorder.flush();

@@ -5,7 +5,7 @@ import type { Random } from '../../../src/base/random.ts';
 import { withLiveChanges, type Config } from '../../../src/config/config.ts';
 import { ownerOf } from '../../../src/syncer/translation.ts';
 import { createDiscovery } from '../../../src/kube/discovery.ts';
-import { createEventRecorder } from '../../../src/kube/event-recorder.ts';
+import { createEventRecorder, EventSeriesLimit } from '../../../src/kube/event-recorder.ts';
 import { guardedClient } from '../../../src/kube/lease.ts';
 import type { Resource } from '../../../src/kube/object.ts';
 import { isNotFound } from '../../../src/kube/status-error.ts';
@@ -110,6 +110,7 @@ export class SimDaemon {
           reportingController: 'endpoint-syncer/controller',
           reportingInstance: 'sim',
           metrics: { event: () => undefined },
+          limit: new EventSeriesLimit(),
         });
     const life: Life = {
       process,
