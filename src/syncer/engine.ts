@@ -6,7 +6,7 @@ import type { Random } from '../base/random.ts';
 import { createInformer, type InformerOptions, type ObservableInformer } from '../kube/informer/informer.ts';
 import { createOwnedFieldsStripper } from '../kube/informer/object-cache.ts';
 import type { ClusterName } from '../kube/types.ts';
-import { SERVICES, type KubeObject, type Resource } from '../kube/object.ts';
+import { keyOf, SERVICES, type KubeObject, type Resource } from '../kube/object.ts';
 import type { Controller } from './reconcile/controller.ts';
 import type { SyncEnvironment } from './reconcile/environment.ts';
 import {
@@ -28,6 +28,7 @@ import type { CopiesEvidence, VirtualIdentity } from './virtual-identity.ts';
 import { isBookkeepingAnnotation, ownershipOf } from './translate/bookkeeping.ts';
 import { recordedKinds, type KindId } from './translate/last-synced.ts';
 import { hostNamespaces } from './translate/namespace-mappings.ts';
+import { ownerOf } from './translation.ts';
 
 export interface Generation {
   readonly checks: Checks;
@@ -94,6 +95,22 @@ export class Engine implements Generation {
       return new KindSync(plan, environment, parts, reconcile);
     });
     for (const kind of this.kinds) kind.followRelated(options.virtualCaches);
+    this.#followOwner();
+  }
+
+  /** An owner of another kind than Service exists at the start, and its uid is read again when it may have been created again. */
+  #followOwner(): void {
+    const { config, owner, references } = this.#options;
+    const wanted = ownerOf(config);
+    if (wanted?.kind !== SERVICES.kind || config.sync.namespaces.kind !== 'single') return;
+    const { apiVersion, kind, name } = wanted;
+    const ownerKey = keyOf({ namespace: config.host.namespace, name });
+    this.#hostServices.subscribe(({ type, key, object }) => {
+      if (key !== ownerKey || type === 'deleted') return;
+      if (!owner.replace({ apiVersion, kind, name, uid: object.metadata.uid ?? '' })) return;
+      for (const sync of this.kinds) sync.renewAll();
+      references.renewAll();
+    });
   }
 
   get informers(): Readonly<Record<string, ObservableInformer>> {

@@ -3,6 +3,7 @@
 import { describe, test } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { KubeObject, StringMap } from '../../src/kube/object.ts';
+import { eventually } from '../support/eventually.ts';
 import { slice, whenNoSlice, whenSlice } from './endpoint-slices.ts';
 import { expectedCopy, LAST_SYNCED } from './expected-copy.ts';
 import { ipsOf, service, subset } from './objects.ts';
@@ -155,6 +156,30 @@ export function ownerScenarios(newWorld: NewWorld): void {
       const owner = { apiVersion: 'v1', kind: 'Service', name: world.vcluster, uid: made.metadata.uid };
       expect([ownersOf(await world.getCopy(KEY)), ownersOf(await imported())]).toEqual([[owner], [owner]]);
       expect(world.writesIn(log)).toEqual([`MODIFIED ${world.hostName(KEY)}`]);
+    });
+
+    test('owns the copies and imports soon after it is created, and with its new uid after it is created again', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      await world.virtual.create('ConfigMap', configMap('default/settings', { k: '1' }));
+      await world.createVirtual(KEY, { annotations: { config: 'settings' } });
+      const daemon = await world.startSync({ config: config() });
+      await world.settle(daemon);
+      const imported = () => importedTo(world, 'ConfigMap', 'default/settings');
+      expect([ownersOf(await world.getCopy(KEY)), ownersOf(await imported())]).toEqual([[], []]);
+
+      for (let round = 0; round < 2; round++) {
+        const made = await world.host.create('Service', service(`${world.hostNamespace}/${world.vcluster}`));
+        const { uid = '' } = made.metadata;
+        const isOwned = (one: KubeObject): boolean => JSON.stringify(ownersOf(one)).includes(uid);
+        await world.whenCopy(KEY, isOwned);
+        await eventually(imported, isOwned, { timeoutMs: 3000 });
+        await world.settle(daemon);
+        const owner = { apiVersion: 'v1', kind: 'Service', name: world.vcluster, uid };
+        expect([ownersOf(await world.getCopy(KEY)), ownersOf(await imported())]).toEqual([[owner], [owner]]);
+        await world.host.delete('Service', world.hostNamespace, world.vcluster);
+      }
     });
 
     test('owns the copies with its new uid after it was created again, so that no garbage collector deletes them', async ({

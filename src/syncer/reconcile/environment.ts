@@ -79,7 +79,8 @@ export async function createHostNamespace(
   }
 }
 
-/** When it is created again, the uid that is known of it names no object, and the host's garbage collector deletes every copy that it owns. */
+/** It may be created at any time. When it is created again, the uid that is known of it names no object, and the host's garbage collector deletes
+ * every copy that it owns. */
 export class CopyOwner {
   readonly #resolve;
   #current: OwnerReference | undefined;
@@ -92,6 +93,13 @@ export class CopyOwner {
 
   get current(): OwnerReference | undefined {
     return this.#current;
+  }
+
+  /** False if it is the known one. */
+  replace(owner: OwnerReference): boolean {
+    if (owner.uid === this.#current?.uid) return false;
+    this.#current = owner;
+    return true;
   }
 
   /** Reads the uid again, because a copy was deleted. Never rejects: an owner that does not exist stays, so that nothing outlives it. */

@@ -109,6 +109,16 @@ export class KindSync {
     this.controller.enqueue(key, 'live');
   }
 
+  /** What the copies are made from has changed, although neither side has. */
+  renewAll(): void {
+    for (const object of this.virtual.list()) {
+      const key = objectKey(object);
+      const state = this.states.find(key);
+      if (state !== undefined) state.isOpen = true;
+      this.enqueue(key);
+    }
+  }
+
   async run(): Promise<void> {
     this.#isWorking = true;
     for (const key of keysChangedSinceCopied(this)) this.controller.enqueue(key, 'changed');

@@ -166,6 +166,10 @@ export class Importer {
     if (state !== undefined) state.synced = undefined;
   }
 
+  forgetAllVersions(): void {
+    for (const state of this.#states.values()) state.synced = undefined;
+  }
+
   async #act(job: ImportJob, removed: ReconcileResult): Promise<ReconcileResult> {
     switch (job.decision.action) {
       case 'paused':

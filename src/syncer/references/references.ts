@@ -94,6 +94,12 @@ export class References {
     await this.controller.run();
   }
 
+  /** Imports have the owner of the copies. */
+  renewAll(): void {
+    this.#importer.forgetAllVersions();
+    this.#changes.completed();
+  }
+
   async sweepUnmapped(attempts: UnmappedOptions['retry']): Promise<void> {
     const { clients, names, logger } = this.#environment;
     const parts = { host: clients.host, names, retry: attempts, logger };

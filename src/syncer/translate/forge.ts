@@ -8,7 +8,7 @@ import {
   type ObjectMeta,
   type StringMap,
 } from '../../kube/object.ts';
-import { valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { jsonEquals, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { identityAnnotations, isBookkeepingAnnotation } from './bookkeeping.ts';
 import { labelsToHost, labelsToVirtual, markerLabels, pick, stringMapOf } from './labels.ts';
 import { withMembers } from './content.ts';
@@ -103,7 +103,8 @@ function crossingAnnotations(metadata: ObjectMeta, labels: LabelTranslator): Str
   );
 }
 
-/** Keeps finalizers, owners and all other metadata that other clients have set on the host, and adds our owner if it is not one of them. */
+/** Keeps finalizers, owners and all other metadata that other clients have set on the host, and adds our owner if it is not one of them, in the
+ * place of its former self. */
 export function carryMetadata(actual: ObjectMeta, desired: ObjectMeta): ObjectMeta {
   const { managedFields: _managedFields, ...kept } = actual;
   const owners = mergedOwners(desired['ownerReferences'], actual['ownerReferences']);
@@ -112,8 +113,16 @@ export function carryMetadata(actual: ObjectMeta, desired: ObjectMeta): ObjectMe
 
 function mergedOwners(ours: JsonValue | undefined, theirs: JsonValue | undefined): JsonValue | undefined {
   if (!Array.isArray(ours) || ours.length === 0) return theirs;
-  const actual = Array.isArray(theirs) ? theirs : [];
   const uidOf = (owner: JsonValue): JsonValue | undefined => valueAt(owner, ['uid']);
+  const isFormer = (owner: JsonValue): boolean =>
+    ours.some(
+      (one) =>
+        uidOf(one) !== uidOf(owner) &&
+        ['apiVersion', 'kind', 'name'].every((member) =>
+          jsonEquals(valueAt(one, [member]), valueAt(owner, [member])),
+        ),
+    );
+  const actual = (Array.isArray(theirs) ? theirs : []).filter((owner) => !isFormer(owner));
   const uids = new Set(actual.map(uidOf));
   return [...actual, ...ours.filter((owner) => !uids.has(uidOf(owner)))];
 }
