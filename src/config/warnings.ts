@@ -127,7 +127,7 @@ function riskyChoices(fields: Fields): Finding[] {
     findings.push(
       warningAtValue(
         pathOf('endpointSyncer.onHostDelete'),
-        'controllers of the host cluster, and other replicas without leaderElection, delete Endpoints too: those are then deleted in the virtual cluster',
+        'what else deletes copies, such as a garbage collector of the host or another replica without leaderElection, then deletes the objects of the virtual cluster, too',
       ),
     );
   }

@@ -53,6 +53,8 @@ export interface MemoryClusterOptions {
   readonly now: () => number;
   /** The object as an API server stores it: with defaults and allocated fields. Throws a `StatusError` for an invalid one. */
   readonly admit?: (plural: string, object: KubeObject, previous: KubeObject | undefined) => KubeObject;
+  /** The Endpoints of a Service are deleted together with it, as API servers before 1.37 do. Default: they stay. */
+  readonly deletesEndpoints?: boolean;
 }
 
 export interface WriteContext {
@@ -60,7 +62,7 @@ export interface WriteContext {
   readonly isDryRun?: boolean;
 }
 
-/** An API server deletes the Endpoints of a Service together with it. */
+/** Of what an API server deletes together with another object. */
 export const API_SERVER_MANAGER = 'kube-apiserver';
 
 /** An API server compacts its history. */
@@ -255,7 +257,8 @@ export class MemoryCluster {
     this.publish(done);
     if (change.plural === 'namespaces' && !change.isDeletion)
       this.setNamespace(object.metadata.name, 'active');
-    if (change.isDeletion && change.plural === 'services') this.#deleteEndpoints(object);
+    const isService = change.isDeletion && change.plural === 'services';
+    if (isService && this.#options.deletesEndpoints === true) this.#deleteEndpoints(object);
     return object;
   }
 

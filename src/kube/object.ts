@@ -90,6 +90,16 @@ export function parseKey(key: ObjectKey): NamespacedName {
     : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
 
+/** It is being deleted, and exists until its last finalizer is removed. */
+export function isTerminating({ metadata }: KubeObject): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+export function finalizersOf({ metadata }: KubeObject): readonly string[] {
+  const { finalizers } = metadata;
+  return Array.isArray(finalizers) ? finalizers.filter((one) => typeof one === 'string') : [];
+}
+
 export interface GroupVersionKind {
   readonly group: string;
   readonly version: string;

@@ -75,12 +75,17 @@ export class Engine implements Generation {
     this.#options = options;
     this.#services = this.#virtualInformer(SERVICES);
     this.#hostServices = this.#hostServiceInformer();
+    const deletions = serviceDeletions(options.clock);
+    this.#hostServices.subscribe(({ type, key, object, previous }) => {
+      const isReplaced = previous !== undefined && previous.metadata.uid !== object.metadata.uid;
+      if (type === 'deleted' || isReplaced) deletions.set(key, true);
+    });
     const environment: KindEnvironment = {
       ...options,
       services: this.#services,
       hostServices: this.#hostServices,
       inFlight: createSemaphore(config.workers),
-      serviceDeletions: serviceDeletions(options.clock),
+      serviceDeletions: deletions,
       kinds: () => this.kinds,
       objection: () => this.objection(),
     };

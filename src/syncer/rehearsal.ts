@@ -280,7 +280,7 @@ class Recorder implements SyncListener {
         const [was, is] = [before[cluster].get(place), now.get(place)];
         const resource = (is ?? was)?.resource;
         if (was?.object === is?.object || resource === undefined) continue;
-        const reason = this.#reasons.get(place) ?? 'deleted along with its Service';
+        const reason = this.#reasons.get(place) ?? '';
         changes.set(place, { cluster, resource, before: was?.object, after: is?.object, reason });
       }
     }

@@ -35,7 +35,7 @@ describe('validate', () => {
   wrokers: 5
   ^
 
-bad.yaml:4:17: endpointSyncer.onHostDelete: warning: controllers of the host cluster, and other replicas without leaderElection, delete Endpoints too: those are then deleted in the virtual cluster
+bad.yaml:4:17: endpointSyncer.onHostDelete: warning: what else deletes copies, such as a garbage collector of the host or another replica without leaderElection, then deletes the objects of the virtual cluster, too
   onHostDelete: deleteVirtual
                 ^
 

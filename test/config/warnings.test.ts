@@ -18,7 +18,7 @@ describe('warnings', () => {
     ],
     [
       'endpointSyncer: {name: vc, onHostDelete: deleteVirtual}',
-      '1:42 endpointSyncer.onHostDelete (warning) controllers of the host cluster, and other replicas without leaderElection, delete Endpoints too: those are then deleted in the virtual cluster',
+      '1:42 endpointSyncer.onHostDelete (warning) what else deletes copies, such as a garbage collector of the host or another replica without leaderElection, then deletes the objects of the virtual cluster, too',
     ],
     [
       `${NAME}\nsync: {toHost: {namespaces: {mappingsOnly: true}}}`,

@@ -221,12 +221,16 @@ describe('a deletion', () => {
     expect(cluster.list('endpoints')).toEqual([]);
   });
 
-  test('of a Service deletes its Endpoints', () => {
-    const cluster = newCluster();
+  test.each([
+    ['leaves its Endpoints to controllers', undefined, ['ns/x', 'ns/y']],
+    ['deletes its Endpoints, before 1.37', true, ['ns/y']],
+  ])('of a Service %s', (_, deletesEndpoints, left) => {
+    const ways = deletesEndpoints === undefined ? {} : { deletesEndpoints };
+    const cluster = new MemoryCluster({ name: 'host', now: () => 0, ...ways });
     for (const plural of ['services', 'endpoints'])
       for (const name of ['x', 'y']) cluster.create(plural, endpoints(name), CONTEXT);
     cluster.delete('services', { namespace: 'ns', name: 'x' }, CONTEXT);
-    expect(cluster.list('endpoints').map(objectKey)).toEqual(['ns/y']);
+    expect(cluster.list('endpoints').map(objectKey)).toEqual(left);
   });
 });
 

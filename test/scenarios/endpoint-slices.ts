@@ -306,6 +306,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
         config: { ...BOTH, endpointSyncer: { onHostDelete: 'deleteVirtual' } },
       });
       const key = 'default/relabelled';
+      await world.host.create('Service', service(world.hostKey('default/svc').join('/')));
       const created = await world.virtual.create('EndpointSlice', slice(key, 'svc'));
       const copy = await whenSlice(world, key);
       await world.host.merge('EndpointSlice', world.hostKey(key), {

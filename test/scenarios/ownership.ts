@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { Daemon } from './daemon.ts';
 import { MARKER } from './expected-copy.ts';
+import { eventually } from '../support/eventually.ts';
 import { endpoints, ipsOf, service, subset } from './objects.ts';
 import { sharedWorld, type SharedWorld } from './shared-world.ts';
 import { pair, type NewWorld, type World } from './world.ts';
@@ -89,20 +90,21 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       expect(await world.whenEvent(key, 'TakenOver')).toContain(world.hostName(key));
     });
 
-    test('that another client still holds by a finalizer keeps it when it is taken over', async () => {
-      const { world, namespace } = shared();
+    test('is not taken over while it is being deleted, and the copy is created when it is gone', async () => {
+      const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/held`;
       const hostKey = world.hostKey(key);
-      const held = await putOnHost(world, key, { labels: BY_CONTROLLER });
+      await putOnHost(world, key, { labels: BY_CONTROLLER });
       await world.host.merge('Endpoints', hostKey, { metadata: { finalizers: ['example.com/held'] } });
       await world.host.delete('Endpoints', ...hostKey);
+      const held = await world.getCopy(key);
       await world.virtual.create('Service', service(key));
       await world.createVirtual(key);
-      const copy = await world.whenCopied(key);
-      expect(copy.metadata.uid).toBe(held.metadata.uid);
-      expect(copy.metadata['finalizers']).toEqual(['example.com/held']);
+      await world.settle(daemon);
+      expect(await world.getCopy(key)).toEqual(held);
       await world.host.merge('Endpoints', hostKey, { metadata: { finalizers: null } });
-      await world.whenCopy(key, ({ metadata }) => metadata.uid !== held.metadata.uid);
+      const copy = await world.whenCopied(key);
+      expect(copy.metadata.uid).not.toBe(held.metadata.uid);
     });
 
     test('is foreign without proof that the controller created it, and is kept when the virtual object is deleted', async () => {
@@ -318,13 +320,56 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
     test('a deletion on the host deletes the virtual object, and the start logs a warning', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/follows`;
+      await createHostService(world, key);
       await world.createVirtual(key);
       await world.whenCopied(key);
       await world.deleteCopy(key);
       await world.virtual.whenGone('Endpoints', pair(key));
+      await eventually(
+        async () => (await world.virtual.list('Event', pair(key)[0])).map(({ reason }) => reason),
+        (reasons) => reasons.includes('DeletedWithCopy'),
+        { what: 'an Event on the object that does not exist any more' },
+      );
       await world.settle(daemon);
       expect(await world.findCopy(key)).toBeUndefined();
       expect(daemon.stderr).toContain('onHostDelete');
+    });
+
+    test('a copy without a host Service is created again, because the controllers of a host delete such Endpoints', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const [alone, selected] = [`${ns}/alone`, `${ns}/selected`];
+      for (const key of [alone, selected]) {
+        await world.createVirtual(key);
+        const before = await world.whenCopied(key);
+        if (key === selected)
+          await world.host.create('Service', service(world.hostKey(key).join('/'), { app: 'nothing' }));
+        await world.settle(daemon);
+        await world.deleteCopy(key).catch(() => undefined);
+        if (key === alone) await world.whenCopy(key, ({ metadata }) => metadata.uid !== before.metadata.uid);
+        await world.settle(daemon);
+        expect(await world.virtual.find('Endpoints', ...pair(key))).toBeDefined();
+      }
+    });
+
+    test('a copy that this program deletes takes no virtual object along that is created meanwhile', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/renewed`;
+      await createHostService(world, key);
+      await world.createVirtual(key);
+      await world.whenCopied(key);
+      await world.mergeCopy(key, { metadata: { finalizers: ['example.com/held'] } });
+      await world.settle(daemon);
+      await world.deleteVirtual(key);
+      const held = await world.whenCopy(key, ({ metadata }) => metadata.deletionTimestamp !== undefined);
+      await world.createVirtual(key, { subsets: [subset('10.1.0.4')] });
+      await world.whenCopy(key, (copy) => ipsOf(copy)[0] === '10.1.0.4');
+      await world.settle(daemon);
+      await world.mergeCopy(key, { metadata: { finalizers: null } });
+      await world.whenCopy(key, ({ metadata }) => metadata.uid !== held.metadata.uid);
+      await world.settle(daemon);
+      expect(ipsOf(await world.getVirtual(key))).toEqual(['10.1.0.4']);
+      await world.whenCopied(key);
     });
 
     test('a deletion that the daemon learns from a failed write deletes the virtual object, too', async ({
@@ -337,6 +382,7 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
         kubeconfigs: { host: host.path },
       });
       const key = 'default/follows';
+      await createHostService(world, key);
       await world.createVirtual(key);
       await world.whenCopied(key);
       await world.settle(daemon);
@@ -357,6 +403,11 @@ async function refuseOften(world: World, daemon: Daemon, key: string): Promise<v
     await world.mergeVirtual(key, { metadata: { annotations: { round: `${round}` } } });
     await world.settle(daemon);
   }
+}
+
+/** The Service in front of the copy, without a selector. */
+async function createHostService(world: World, key: string): Promise<void> {
+  await world.host.create('Service', service(world.hostKey(key).join('/')));
 }
 
 function isReal({ clusters }: World): boolean {

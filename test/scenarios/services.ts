@@ -605,6 +605,42 @@ export function serviceScenarios(newWorld: NewWorld): void {
       expect((await whenService(world, key)).metadata.uid).toBe(before.metadata.uid);
     });
 
+    test('created again while a finalizer holds the copy get its ports there, and nothing of it', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const daemon = await world.startSync({ config: SERVICES });
+      const key = 'default/balanced';
+      const create = (port: number) =>
+        world.virtual.create(
+          'Service',
+          plain(key, { spec: { type: 'LoadBalancer', ports: [{ name: 'http', port, protocol: 'TCP' }] } }),
+        );
+      await create(80);
+      await world.createVirtual(key);
+      await whenService(world, key);
+      const hasPort = (one: KubeObject): boolean => portOf(specOf(one), 81) !== undefined;
+      const finalizers = ['service.kubernetes.io/load-balancer-cleanup'];
+      await world.host.merge('Service', world.hostKey(key), { metadata: { finalizers } });
+      await world.host.mergeStatus('Service', world.hostKey(key), { loadBalancer: { ingress: INGRESS } });
+      await whenIngress(world, key, 1);
+      await world.settle(daemon);
+      await world.virtual.delete('Service', ...pair(key));
+      const held = await whenService(world, key, isHeld);
+      await create(81);
+      if ((await world.virtual.find('Endpoints', ...pair(key))) === undefined) await world.createVirtual(key);
+      await world.host.merge('Service', world.hostKey(key), { metadata: { annotations: { late: '1' } } });
+      await whenService(world, key, hasPort);
+      await world.settle(daemon);
+      const virtual = await world.virtual.get('Service', ...pair(key));
+      expect(ingressOf(virtual)).toEqual([]);
+      expect(virtual.metadata.annotations ?? {}).not.toHaveProperty('late');
+      expect((await whenService(world, key)).metadata['finalizers']).toEqual(finalizers);
+      await world.host.merge('Service', world.hostKey(key), { metadata: { finalizers: null } });
+      const copy = await whenService(world, key, ({ metadata }) => metadata.uid !== held.metadata.uid);
+      expect(hasPort(copy)).toBe(true);
+    });
+
     test('with onHostDelete: deleteVirtual a recreation deletes no virtual Endpoints', async ({ expect }) => {
       await using world = await newWorld();
       const config = { ...SERVICES, endpointSyncer: { services: 'sync', onHostDelete: 'deleteVirtual' } };
@@ -625,6 +661,10 @@ export function serviceScenarios(newWorld: NewWorld): void {
       expect(ipsOf(await world.getVirtual(key))).toEqual(['10.1.0.1']);
     });
   });
+}
+
+function isHeld({ metadata }: KubeObject): boolean {
+  return metadata.deletionTimestamp !== undefined;
 }
 
 interface ServiceOptions {

@@ -537,3 +537,20 @@ test.each([
     expect(blocked).toEqual([]);
   },
 );
+
+test('a copy that a finalizer holds is reported once, after 30 s', async () => {
+  const lines: string[] = [];
+  const operations: readonly Operation[] = [
+    { kind: 'put', object: 0, ...ENDPOINTS, atMs: 10_000 },
+    { kind: 'finalizer', plural: 'endpoints', side: 'host', object: 0, isSet: true, atMs: 20_000 },
+    { kind: 'delete', plural: 'endpoints', side: 'host', object: 0, atMs: 30_000 },
+    { kind: 'annotate', plural: 'endpoints', side: 'host', object: 0, key: TEAM, value: 'x', atMs: 90_000 },
+    { kind: 'finalizer', plural: 'endpoints', side: 'host', object: 0, isSet: false, atMs: 120_000 },
+  ];
+  const parts = { seed: 1, daemons: 1, hasDryRun: false, isCalm: false, settings: SETTINGS, operations };
+  expect(await runHistory({ ...parts, trace: (line) => lines.push(line) })).toEqual([]);
+  const events = lines.filter((line) => line.includes('event Terminating'));
+  expect(events).toHaveLength(1);
+  expect(Number(events[0]?.trim().split(' ')[0])).toBeCloseTo(60, 0);
+  expect(events[0]).toContain('and waits for the finalizer example.com/hold.');
+});

@@ -11,19 +11,21 @@ import { LeaderCheck } from './checks/leader.ts';
 import { LostCopies } from './checks/lost-copies.ts';
 import { isOptedOut, type World } from './checks/naive-model.ts';
 import { watchProvenance, type Provenance } from './checks/provenance.ts';
+import { isMarking } from './checks/deleters.ts';
 import { settledProblems } from './checks/settled.ts';
+import { watchTermination } from './checks/termination.ts';
 import { simConfig, type Settings } from './daemon/sim-config.ts';
 import { DAEMON_MANAGER, SimDaemon } from './daemon/sim-daemon.ts';
-import { SYNCED_PLURALS, type Operation } from './history/operations.ts';
+import { SYNCED_PLURALS, type Operation, type Side } from './history/operations.ts';
 import type { SeededHistory } from './history/seeded-history.ts';
 import { admissionOf } from './world/admission.ts';
 import { startAgents } from './world/agents.ts';
 import { CALM, Faults } from './world/faults.ts';
-import { startControllers } from './world/host-controllers.ts';
+import { startControllers, type Controllers } from './world/host-controllers.ts';
 import { HOST_NAMESPACE, VIRTUAL_NAMES, VIRTUAL_NAMESPACES } from './world/names.ts';
 import { NEVER_WAITS, simClock, Steps } from './world/process-clock.ts';
 import type { Change } from '../../src/kube/memory-cluster.ts';
-import { SimCluster, type Admission } from './world/sim-cluster.ts';
+import { BEFORE_137, SimCluster, type Admission } from './world/sim-cluster.ts';
 import { BOOKMARK_MS } from './world/sim-watch.ts';
 import { User } from './world/user.ts';
 import { VCLUSTER_MANAGER, VclusterSyncer } from './world/vcluster-syncer.ts';
@@ -59,19 +61,13 @@ class SimRun {
   readonly #clock = simClock();
   readonly #steps = new Steps(this.#clock);
   readonly #faults: Faults;
-  readonly #clusters = {
-    virtual: new SimCluster('virtual', this.#clock),
-    host: new SimCluster('host', this.#clock),
-  };
-  readonly #controllers = {
-    virtual: startControllers(this.#clusters.virtual, this.#clock),
-    host: startControllers(this.#clusters.host, this.#clock),
-  };
+  readonly #clusters: Readonly<Record<Side, SimCluster>>;
+  readonly #controllers: Readonly<Record<Side, Controllers>>;
   readonly #user: User;
-  readonly #vcluster = new VclusterSyncer(this.#clusters, this.#clock);
+  readonly #vcluster: VclusterSyncer;
   readonly #edits = new Edits();
   readonly #lostCopies = new LostCopies();
-  readonly #classes = new ClassHistory(this.#clusters);
+  readonly #classes: ClassHistory;
   readonly #daemons: readonly SimDaemon[];
   readonly #violations: string[] = [];
   readonly #provenance: Provenance;
@@ -87,7 +83,18 @@ class SimRun {
   readonly #writes = { all: 0, synced: 0 };
 
   constructor(options: RunOptions) {
+    const { servers = { virtual: BEFORE_137, host: BEFORE_137 } } = options;
     this.#options = options;
+    this.#clusters = {
+      virtual: new SimCluster('virtual', this.#clock, servers.virtual),
+      host: new SimCluster('host', this.#clock, servers.host),
+    };
+    this.#controllers = {
+      virtual: startControllers(this.#clusters.virtual, this.#clock, servers.virtual),
+      host: startControllers(this.#clusters.host, this.#clock, servers.host),
+    };
+    this.#vcluster = new VclusterSyncer(this.#clusters, this.#clock);
+    this.#classes = new ClassHistory(this.#clusters);
     this.#settings = options.settings;
     const isReloading = (): boolean => this.#clock.nowMs - this.#configuredAtMs < RELOAD_MS;
     this.#user = new User(this.#clusters, () => this.#settings, isReloading);
@@ -103,6 +110,7 @@ class SimRun {
       violation,
     });
     watchContestedSlices(this.#clusters, violation);
+    watchTermination(this.#clusters, violation);
     this.#daemons = this.#createDaemons(violation);
     for (const cluster of Object.values(this.#clusters))
       cluster.subscribe((change) => this.#onChange(cluster.name, change));
@@ -373,9 +381,10 @@ class SimRun {
     const { isCalm, settings } = this.#options;
     if (isCalm && settings.deletesVirtual) this.#lostCopies.note(change, this.#world);
     // An old list may show that the copy is not needed.
-    const isByOldList = this.#faults.hasListedPast && isDeletion;
+    const isGoing = isDeletion || isMarking(object, change.previous);
+    const isByOldList = this.#faults.hasListedPast && isGoing;
     // The daemon deletes a Service to create it again, and where it has no synced Endpoints for a moment.
-    const isLost = isDeletion && (manager !== DAEMON_MANAGER || plural === 'services');
+    const isLost = isGoing && (manager !== DAEMON_MANAGER || plural === 'services');
     if (!(isLost || isByOldList) || !SYNCED.includes(plural)) return;
     const world = editWorld(this.#world);
     this.#edits.copyDeleted({ plural, key: objectKey(object) }, world);

@@ -32,7 +32,7 @@ import { factsOf, statusOfOther, type StatusFacts } from './object-status.ts';
 import { importRow, objectRow, type StatusRow } from './status.ts';
 import { tracePatches, type TracedPatch } from '../../syncer/patch/trace.ts';
 import type { Direction } from '../../syncer/patch/types.ts';
-import { isOptedOut } from '../../syncer/reconcile/decide.ts';
+import { isOptedOut, isOverOwnCopy } from '../../syncer/reconcile/decide.ts';
 import { memberEquals, memberOf } from '../../syncer/translate/content.ts';
 import { stringMapOf } from '../../syncer/translate/labels.ts';
 import type { Change, ObjectPlan } from '../../syncer/rehearsal.ts';
@@ -273,7 +273,7 @@ type Stages = Awaited<ReturnType<typeof stagesOf>>;
 /** `applications`: of the rehearsal that the plan is from, in their order. */
 async function stagesOf(plan: ObjectPlan, applications: readonly Application[]) {
   const { seen, decision, changes } = plan;
-  const isSynced = ['create', 'update', 'rewrite', 'takeOver'].includes(decision.kind);
+  const isSynced = decision.kind === 'create' || decision.kind === 'takeOver' || isOverOwnCopy(decision);
   const first = (direction: Direction): Application | undefined =>
     isSynced ? applications.find((one) => one.direction === direction && isOf(one, plan)) : undefined;
   const forward = first('toHost');

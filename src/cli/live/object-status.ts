@@ -1,9 +1,11 @@
 /** Why an object is, or is not, in sync or imported: one state, one reason, one sentence. Pure. */
 
-import { messageOf, PatchError } from '../../base/errors.ts';
+import { InvariantError, messageOf, PatchError } from '../../base/errors.ts';
 import { ENDPOINT_SLICES, keyOf } from '../../kube/object.ts';
 import { isNamespaceMissing } from '../../syncer/reconcile/controller.ts';
+import { describeTermination } from '../../syncer/reconcile/notices.ts';
 import {
+  type AfterTermination,
   CONTROLLED_BY,
   type Decision,
   type IgnoreReason,
@@ -20,7 +22,7 @@ import { disablingSetting } from '../../syncer/kinds/synced-kinds.ts';
 import type { Target, WorldPlan } from './snapshot.ts';
 import { namespaceAdvice } from '../../syncer/reconcile/environment.ts';
 
-type State = 'synced' | 'pending' | 'skipped' | 'refused' | 'failed' | 'contested';
+type State = 'synced' | 'pending' | 'terminating' | 'skipped' | 'refused' | 'failed' | 'contested';
 
 export interface SyncStatus {
   readonly state: State;
@@ -81,6 +83,8 @@ export function statusOf(plan: ObjectPlan, facts: StatusFacts): SyncStatus {
       const due = `${what}: the host copy ${hostOf(plan)} is about to be deleted: ${decision.reason}`;
       return pending(facts, what, decision.reason, due);
     }
+    case 'terminating':
+      return terminating(plan, decision.next, what);
     case 'create':
     case 'update':
     case 'rewrite':
@@ -88,6 +92,22 @@ export function statusOf(plan: ObjectPlan, facts: StatusFacts): SyncStatus {
       if (error === undefined || isNamespaceMissing(error)) return inProgress(plan, decision, facts, what);
       return failed(error, what, facts);
   }
+}
+
+function terminating({ seen, changes, error }: ObjectPlan, next: AfterTermination, what: string): SyncStatus {
+  const { host } = seen;
+  if (host === undefined) throw new InvariantError('a host object that is being deleted exists');
+  const which = next === 'create' ? 'the host object' : 'its host copy';
+  const isBehind = changes.length > 0 || error !== undefined;
+  const outlook = {
+    recreate: isBehind
+      ? 'a change is about to be written to it, and it is created again when it is gone'
+      : 'it is created again when it is gone',
+    create: 'the copy is created when it is gone',
+    nothing: 'nothing takes its place',
+  }[next];
+  const sentence = `${what}: ${which} ${quotedKey(host.metadata)} ${describeTermination(host)}; ${outlook}`;
+  return statusAs('terminating', 'Terminating', sentence);
 }
 
 function held(what: string, copy: string, objection: string): SyncStatus {

@@ -190,6 +190,8 @@ function skippedReason({ decision, changes }: ObjectPlan): string | undefined {
       return `${decision.reason}: ${decision.note}`;
     case 'takeOver':
       return changes.length === 0 ? 'host Service has a selector' : undefined;
+    case 'terminating':
+      return decision.next === 'recreate' ? undefined : 'the host object is being deleted';
     case 'create':
     case 'update':
     case 'rewrite':

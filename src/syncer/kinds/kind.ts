@@ -52,7 +52,9 @@ export interface SyncedKind {
   keysOfService(service: ObjectKey, virtual: Lister): Iterable<ObjectKey>;
   /** Virtual objects of other synced kinds that decide about objects of this kind: by plural, the keys that such an object concerns. */
   readonly relatedKinds: Readonly<Record<string, (object: KubeObject) => readonly ObjectKey[]>>;
-  /** Kinds of which API servers delete the object of the same name along with one of this kind. */
+  /** Controllers of the host delete objects of this kind that have no Service. */
+  readonly isDeletedByControllers: boolean;
+  /** Kinds of which API servers before 1.37, or controllers after some time, delete the object of the same name along with one of this kind. */
   readonly deletesAlong: readonly Resource[];
   /** Why the object is not synced; undefined: it is. */
   gate(virtual: KubeObject, service: KubeObject | undefined, options: GateOptions): GateReason | undefined;
@@ -76,6 +78,7 @@ export interface SyncedKind {
 export const PLAIN_KIND = {
   indexes: {},
   relatedKinds: {},
+  isDeletedByControllers: true,
   deletesAlong: [],
   isMadeByController: () => false,
   needsRecreation: () => false,

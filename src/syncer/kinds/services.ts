@@ -144,6 +144,7 @@ export function createServiceKind({ hasSyncedEndpoints, allow }: ServiceKindOpti
       [ENDPOINTS.plural]: (object) => [objectKey(object)],
       [ENDPOINT_SLICES.plural]: serviceKeysOf,
     },
+    isDeletedByControllers: false,
     deletesAlong: [ENDPOINTS],
     gate: (virtual) => gate(virtual, hasSyncedEndpoints),
     unmappedNamespace,

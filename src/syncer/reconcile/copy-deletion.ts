@@ -1,24 +1,19 @@
 /** Deletes copies, and virtual objects whose copy a user has deleted. */
 
 import { invariant } from '../../base/errors.ts';
-import { parseKey, type KubeObject, type ObjectKey } from '../../kube/object.ts';
+import { isTerminating, parseKey, type KubeObject, type ObjectKey } from '../../kube/object.ts';
 import { isMissedByCache } from './cache-refresh.ts';
 import { STALE, type Again, type ReconcileResult, type Wait } from './controller.ts';
 import type { Observation } from './decide.ts';
 import { OBJECTION_MS } from './guards.ts';
 import type { KindSync } from './kind-sync.ts';
-import { recreatedNotice } from './notices.ts';
+import { deletedNotice, recreatedNotice } from './notices.ts';
 import { FIELD_MANAGER } from './writer.ts';
 
 export const HOST_DELETED = 'host copy was deleted';
-const DELETION_CHECK_MS = 5000;
 
 /** A finalizer delays the deletion; its removal causes an event. A second deletion would remove the copy from the cache, and the event be lost. */
-const WAITING_FOR_FINALIZERS: Wait = {
-  outcome: 'waiting',
-  reason: 'host copy is being deleted',
-  waitMs: DELETION_CHECK_MS,
-};
+const WAITING_FOR_FINALIZERS: Wait = { outcome: 'waiting', reason: 'Terminating' };
 
 export async function deleteCopy(
   sync: KindSync,
@@ -27,7 +22,7 @@ export async function deleteCopy(
 ): Promise<ReconcileResult> {
   const { host, target } = seen;
   invariant(host?.metadata.uid && target, 'a host copy that is deleted exists in the cache');
-  if (isBeingDeleted(host)) return WAITING_FOR_FINALIZERS;
+  if (isTerminating(host)) return WAITING_FOR_FINALIZERS;
   if (seen.virtual === undefined && (await isMissedByCache(sync, seen.key, host))) return STALE;
   if (seen.virtual === undefined && (await sync.environment.objection()) !== undefined)
     return { outcome: 'again', reason: 'another virtual cluster', waitMs: OBJECTION_MS };
@@ -41,9 +36,10 @@ export async function deleteCopy(
   return { outcome: 'deleted', reason };
 }
 
-async function clearStatus(sync: KindSync, { virtual }: Observation, host: KubeObject): Promise<void> {
+export async function clearStatus(sync: KindSync, { virtual }: Observation, host: KubeObject): Promise<void> {
   const { kind } = sync;
-  if (virtual === undefined || kind.statusPatch(virtual, host) !== undefined) return;
+  if (virtual === undefined || isTerminating(virtual) || kind.statusPatch(virtual, host) !== undefined)
+    return;
   const patch = kind.statusPatch(virtual, undefined);
   if (patch !== undefined) await sync.patchStatus(virtual, patch, 'the host copy is deleted');
 }
@@ -80,7 +76,7 @@ export async function deleteToRecreate(
 ): Promise<ReconcileResult> {
   const reason = 'an immutable field has changed';
   invariant(target, 'a copy that is updated has a target');
-  if (isBeingDeleted(host)) return WAITING_FOR_FINALIZERS;
+  if (isTerminating(host)) return WAITING_FOR_FINALIZERS;
   if (!sync.areDependentsRead(target)) return dependentsFirst(reason);
   const outcome = await sync.writers.host.delete(target, host.metadata.uid ?? '', reason);
   sync.states.of(key).synced = undefined;
@@ -90,13 +86,18 @@ export async function deleteToRecreate(
 
 export async function deleteVirtual(
   sync: KindSync,
-  { key, target }: Observation,
+  { key }: Observation,
   virtual: KubeObject,
 ): Promise<ReconcileResult> {
-  // Deleted first, the object would take away the reason for which its Service is synced, and the Service would stay.
-  if (target !== undefined && (await sync.isDeletedAlong(key, target)))
-    return { outcome: 'again', reason: HOST_DELETED, waitMs: DELETION_CHECK_MS };
-  await sync.writers.virtual.delete(parseKey(key), virtual.metadata.uid ?? '', HOST_DELETED);
+  const outcome = await sync.writers.virtual.delete(parseKey(key), virtual.metadata.uid ?? '', HOST_DELETED);
+  if (outcome === 'deleted') {
+    const { kind, environment } = sync;
+    environment.logger.warn(
+      { kind: kind.resource.kind, key, setting: 'endpointSyncer.onHostDelete: deleteVirtual' },
+      'virtual object deleted, because its copy on the host was deleted',
+    );
+    sync.report(virtual, deletedNotice());
+  }
   forget(sync, key);
   return { outcome: 'deleted', reason: HOST_DELETED };
 }
@@ -104,10 +105,6 @@ export async function deleteVirtual(
 export function forget(sync: KindSync, key: ObjectKey): void {
   sync.states.forget(key);
   sync.references.clearReferences(key);
-}
-
-function isBeingDeleted({ metadata }: KubeObject): boolean {
-  return metadata['deletionTimestamp'] !== undefined;
 }
 
 /** An edit of what is deleted along with the copy would be lost. */

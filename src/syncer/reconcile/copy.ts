@@ -3,6 +3,7 @@
 import {
   asJson,
   asObject,
+  isTerminating,
   type KubeObject,
   type NamespacedName,
   type ObjectKey,
@@ -127,16 +128,19 @@ export class CopyForge {
   ): Promise<MergedCopy> {
     const { kind } = this.#options;
     let failedBack: FailedPatches | undefined;
+    // An object that is being deleted may have anything written to it before it ends, and one that follows it starts anew.
+    const isOneWay = isTerminating(pair.host) || isTerminating(pair.virtual);
+    const reverse = async (): Promise<Reversed> => {
+      const { name, namespace = '' } = pair.virtual.metadata;
+      const reversed = await reverseCopy(pair.host, { name, namespace }, this.#options, pair.virtual);
+      failedBack = reversed.failed;
+      return reversed;
+    };
     const { host, forwarded, rejected, ...merged } = await mergePair(
       { ...this.#rules, virtual: pair.virtual, host: pair.host, arrival, memory },
       {
         forward: (virtual) => forward({ ...pair, virtual }, this.#options),
-        reverse: async () => {
-          const { name, namespace = '' } = pair.virtual.metadata;
-          const reversed = await reverse(pair.host, { name, namespace }, this.#options, pair.virtual);
-          failedBack = reversed.failed;
-          return reversed;
-        },
+        ...(isOneWay ? {} : { reverse }),
       },
     );
     const parts = this.#parts(host, pair.virtual, forwarded);
@@ -202,7 +206,7 @@ export async function translatedBack(
   parts: ReverseParts,
   original?: KubeObject,
 ): Promise<KubeObject> {
-  const { virtual, unresolved, failed } = await reverse(host, name, parts, original);
+  const { virtual, unresolved, failed } = await reverseCopy(host, name, parts, original);
   const first = failed?.errors[0] ?? unresolved[0]?.error;
   if (first !== undefined) throw first;
   return virtual;
@@ -210,7 +214,7 @@ export async function translatedBack(
 
 type ReverseParts = Pick<CopyForgeOptions, 'kind' | 'names' | 'labels' | 'pipeline'>;
 
-async function reverse(
+async function reverseCopy(
   host: KubeObject,
   name: NamespacedName,
   parts: ReverseParts,

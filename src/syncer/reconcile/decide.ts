@@ -1,7 +1,14 @@
 /** Decides what to do with one key from the state in both caches. Pure: no clock, no requests, no state. */
 
 import type { GateOptions, GateReason, SyncedKind, UnmappedNamespace } from '../kinds/kind.ts';
-import { keyOf, objectKey, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
+import {
+  isTerminating,
+  keyOf,
+  objectKey,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+} from '../../kube/object.ts';
 import type { Ownership } from '../translate/types.ts';
 import { recordOf } from '../translate/last-synced.ts';
 
@@ -52,7 +59,13 @@ export type Decision =
   /** Replace the host object with a new translation, in one guarded PUT. */
   | { readonly kind: 'rewrite'; readonly reason: 'virtual object was re-created' }
   /** As `rewrite`, over an object of the host's endpoints controller, which writes it while the host Service, to be read first, has a selector. */
-  | { readonly kind: 'takeOver' };
+  | { readonly kind: 'takeOver' }
+  /** The host object is being deleted, and its finalizers keep it there. Nothing is read back from it. */
+  | { readonly kind: 'terminating'; readonly next: AfterTermination };
+
+/** What follows its end, which causes an event. `recreate`: it is the copy, and what flows one way is written until then, because traffic still
+ * follows it; `create`: it is another client's. */
+export type AfterTermination = 'recreate' | 'create' | 'nothing';
 
 export type IgnoreReason =
   | 'never synced'
@@ -89,21 +102,28 @@ export function decide(seen: Observation, options: DecideOptions): Decision {
   const isReleased = isOptedOut(seen.virtual) || (ownsCopy && isOptedOut(seen.host));
   // A label of the tenant cannot keep a copy there that this program wrote.
   if (ownsCopy && seen.hasForeignService && (!isReleased || hasRecord(seen.host)))
-    return { kind: 'delete', reason: FOREIGN_SERVICE };
+    return deletion(seen, FOREIGN_SERVICE);
   if (isReleased) return ignore('controlled by another');
   if (seen.virtual === undefined) return withoutVirtual(seen, ownsCopy);
   const gate = kind.gate(seen.virtual, seen.service, options);
-  if (gate !== undefined) return ownsCopy ? { kind: 'delete', reason: gate } : ignore(gate);
+  if (gate !== undefined) return ownsCopy ? deletion(seen, gate) : ignore(gate);
   if (seen.target === undefined) return refuseUnmapped(seen.virtual.metadata.namespace ?? '');
   if (seen.unmapped !== undefined) return refuseUnmapped(seen.unmapped.namespace, seen.unmapped.path);
   const rival = rivalOf(seen, kind);
   if (rival !== undefined) return refuseConflict(seen.target, rival);
   if (seen.host === undefined) return { kind: 'create' };
+  if (isTerminating(seen.host)) return { kind: 'terminating', next: ownsCopy ? 'recreate' : 'create' };
   return overExisting(seen, seen.virtual, { target: seen.target, kind });
 }
 
-export function isOverOwnCopy({ kind }: Decision): boolean {
-  return kind === 'update' || kind === 'rewrite';
+export function isOverOwnCopy(decision: Decision): boolean {
+  if (decision.kind === 'terminating') return decision.next === 'recreate';
+  return decision.kind === 'update' || decision.kind === 'rewrite';
+}
+
+function deletion({ host }: Observation, reason: string): Decision {
+  const isUnderWay = host !== undefined && isTerminating(host);
+  return isUnderWay ? { kind: 'terminating', next: 'nothing' } : { kind: 'delete', reason };
 }
 
 export function isOptedOut(object: KubeObject | undefined): boolean {
@@ -126,7 +146,7 @@ function withoutVirtual(seen: Observation, ownsCopy: boolean): Decision {
   const { labels, annotations } = seen.host?.metadata ?? {};
   if (labels?.[SKIP_BACKSYNC] === 'true' || annotations?.[SKIP_BACKSYNC] === 'true')
     return ignore('skip-backsync');
-  return { kind: 'delete', reason: 'virtual object is gone' };
+  return deletion(seen, 'virtual object is gone');
 }
 
 function rivalOf(seen: Observation, kind: SyncedKind): Claim | undefined {

@@ -137,6 +137,8 @@ export interface Streak {
   readonly lastMs: number;
   /** The object of which the last one was the copy; undefined: that is not known, or the deletion is no user's. */
   readonly virtualUid: string | undefined;
+  /** The host Service that the copy had then. */
+  readonly serviceUid?: string | undefined;
 }
 
 export interface RecreationDelays {
@@ -147,8 +149,12 @@ export interface RecreationDelays {
 
 const RECREATION: RecreationDelays = { free: 1, baseMs: RECREATION_BASE_MS };
 
-export function noteDeletion(streak: Streak | undefined, nowMs: number, virtualUid?: string): Streak {
-  return { count: deletionsOf(streak, nowMs) + 1, lastMs: nowMs, virtualUid };
+export function noteDeletion(
+  streak: Streak | undefined,
+  nowMs: number,
+  { virtualUid, serviceUid }: Partial<Pick<Streak, 'virtualUid' | 'serviceUid'>> = {},
+): Streak {
+  return { count: deletionsOf(streak, nowMs) + 1, lastMs: nowMs, virtualUid, serviceUid };
 }
 
 export function deletionsOf(streak: Streak | undefined, nowMs: number): number {
@@ -218,14 +224,12 @@ export class FoughtDeletions {
   }
 }
 
-/** Controllers have reacted to a deletion within this time. */
-const REACTION_MS = 10_000;
-
-/** Host names whose Service this process has deleted. What controllers delete because of that was not deleted by a user. */
+/** Host Services that were deleted lately, created again or not. What controllers delete because of that was not deleted by a user: API servers
+ * before 1.37 at once, the endpoints controller once it has worked through the deletions before that one. */
 export type ServiceDeletions = Expiring<ObjectKey, true>;
 
 export function serviceDeletions(clock: Clock): ServiceDeletions {
-  return new Expiring(clock, () => REACTION_MS);
+  return new Expiring(clock, () => QUIET_MS);
 }
 
 /** How long to wait for a write of another daemon that may be in progress. */

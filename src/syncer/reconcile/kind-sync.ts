@@ -4,6 +4,7 @@ import type { JsonObject } from '../../base/json.ts';
 import type { Semaphore } from '../../base/semaphore.ts';
 import type { ObservableInformer } from '../../kube/informer/informer.ts';
 import {
+  isTerminating,
   keyOf,
   objectKey,
   parseKey,
@@ -13,7 +14,6 @@ import {
   type ObjectKey,
   type Resource,
 } from '../../kube/object.ts';
-import { ignoreNotFound } from '../../kube/status-error.ts';
 import type { CacheEvent, ClusterName, Lister, RecordedEvent } from '../../kube/types.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
 import type { PatchPipeline, TranslatedReference } from '../patch/types.ts';
@@ -22,11 +22,10 @@ import { namedVirtual, ownershipOf, virtualOf } from '../translate/bookkeeping.t
 import type { NameTranslator } from '../translate/types.ts';
 import { Controller, type Reconcile, type ReconcileResult } from './controller.ts';
 import { CopyForge, type ForeignService } from './copy.ts';
-import { isOptedOut, type DecideOptions } from './decide.ts';
+import type { DecideOptions } from './decide.ts';
 import type { ReferenceRecords, SyncEnvironment } from './environment.ts';
 import {
   FoughtDeletions,
-  hasLostCopy,
   noteDeletion,
   notingDeletions,
   ownDeletions,
@@ -196,8 +195,7 @@ export class KindSync {
     hostServices.subscribe((event) => enqueueAll(this.#keysOfHostService(event.key), event));
     this.host.subscribe((event) => {
       const keys = keysOfHostObject(event.key, [event.object, event.previous], this);
-      // Seen by a standby, a deletion is the leader's. A copy that a restored host never had was not deleted by a user.
-      if (event.type === 'deleted' && event.mayBeRestored !== true && this.#isWorking)
+      if (event.type === 'deleted' || isTerminating(event.object))
         for (const key of keys) this.#noteDeletion(key, event);
       enqueueAll(keys, event);
     });
@@ -231,15 +229,40 @@ export class KindSync {
     return [...refused, ...copied];
   }
 
-  #noteDeletion(key: ObjectKey, { key: hostKey, object }: CacheEvent): void {
-    const { uid = '' } = object.metadata;
-    if (this.#ownDeletions.get(uid) === true) return;
+  /** A deletion counts when it begins: a finalizer may delay its end, and the copy that of another object by then. */
+  #noteDeletion(key: ObjectKey, event: CacheEvent): void {
+    const { object, previous, type } = event;
+    const { uid } = object.metadata;
+    const isKnown = this.states.find(key)?.termination?.uid === uid;
+    if (isKnown && type === 'deleted') this.states.of(key).noteEnd(this.nowMs());
+    if (isKnown) return;
+    const wasWhole = previous !== undefined && previous.metadata.uid === uid && !isTerminating(previous);
+    const isBeginning = isTerminating(object) ? wasWhole : type === 'deleted';
+    const isByOthers = isBeginning && this.#isByOthers(key, event);
+    if (type !== 'deleted') this.states.of(key).noteTermination(uid, this.nowMs(), isByOthers);
+  }
+
+  #isByOthers(key: ObjectKey, { object, mayBeRestored }: CacheEvent): boolean {
+    // Seen by a standby, a deletion is the leader's. A copy that a restored host never had was not deleted by a user.
+    if (!this.#isWorking || mayBeRestored === true) return false;
+    if (this.#ownDeletions.get(object.metadata.uid ?? '') === true) return false;
     const virtualUid = this.#copiedUid(key, object);
-    if (virtualUid === undefined) return;
-    const isConsequence = this.environment.serviceDeletions.get(hostKey) === true;
+    if (virtualUid === undefined) return false;
     const state = this.states.of(key);
-    const nowMs = this.nowMs();
-    state.deletions = noteDeletion(state.deletions, nowMs, isConsequence ? undefined : virtualUid);
+    const { isMeant, serviceUid } = this.#meaningOf(object);
+    state.deletions = noteDeletion(state.deletions, this.nowMs(), isMeant ? { virtualUid, serviceUid } : {});
+    return true;
+  }
+
+  /** Controllers of the host delete Endpoints that have no Service, and those of a Service that was deleted, created again or not, some time later. */
+  #meaningOf(copy: KubeObject): { readonly isMeant: boolean; readonly serviceUid?: string | undefined } {
+    const { hostServices, serviceDeletions } = this.environment;
+    if (!this.kind.isDeletedByControllers) return { isMeant: true };
+    const key = this.kind.hostService(copy);
+    const service = key === undefined ? undefined : hostServices.get(key);
+    if (key === undefined || service === undefined || serviceDeletions.get(key) === true)
+      return { isMeant: false };
+    return { isMeant: true, serviceUid: service.metadata.uid };
   }
 
   /** The uid of the virtual object of which the host object was this key's copy, '' if unknown; undefined: it was not the copy. */
@@ -254,11 +277,7 @@ export class KindSync {
     if (this.kind.deletesAlong.length === 0) return;
     this.environment.serviceDeletions.set(keyOf(target), true);
     for (const sync of this.environment.kinds())
-      if (this.#deletesAlong(sync)) sync.#noteDeletedAlong(keyOf(target));
-  }
-
-  #deletesAlong({ kind }: KindSync): boolean {
-    return this.kind.deletesAlong.some(({ plural }) => plural === kind.resource.plural);
+      if (this.kind.deletesAlong.includes(sync.kind.resource)) sync.#noteDeletedAlong(keyOf(target));
   }
 
   /** No change of the copies that get traffic from this host Service is still to be read: they are deleted with it, or when it is another's. */
@@ -271,28 +290,9 @@ export class KindSync {
       );
   }
 
-  /** With `deleteVirtual`: the virtual object is about to be deleted together with its Service, whose copy was deleted. */
-  async isDeletedAlong(key: ObjectKey, target: NamespacedName): Promise<boolean> {
-    const deleter = this.environment.kinds().find((sync) => sync.#deletesAlong(this));
-    return deleter !== undefined && (await deleter.#isDeletingVirtual(key, target));
-  }
-
   #noteDeletedAlong(hostKey: ObjectKey): void {
     const uid = this.host.get(hostKey)?.metadata.uid;
     if (uid !== undefined) this.#ownDeletions.set(uid, true);
-  }
-
-  /** A user has deleted the copy of this object, which is deleted for that. The event of the copy's deletion may still be on its way. */
-  async #isDeletingVirtual(key: ObjectKey, target: NamespacedName): Promise<boolean> {
-    const { clients, dryRun } = this.environment;
-    const virtual = this.virtual.get(key);
-    if (virtual === undefined || isOptedOut(virtual) || dryRun !== undefined) return false;
-    const uid = this.host.get(keyOf(target))?.metadata.uid;
-    const isGone = async (): Promise<boolean> =>
-      (await ignoreNotFound(clients.host.get(this.kind.resource, target))) === undefined;
-    if (uid !== undefined && (await isGone())) this.host.observeAbsence(keyOf(target), uid);
-    const deletions = this.states.find(key)?.deletions;
-    return hasLostCopy(deletions, this.nowMs(), virtual.metadata.uid ?? '');
   }
 
   followRelated(virtualCaches: ReadonlyMap<string, ObservableInformer>): void {

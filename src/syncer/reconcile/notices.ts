@@ -1,8 +1,9 @@
 /** The texts of Kubernetes Events: what happened, where, and what to do about it. */
 
 import type { RecordedEvent } from '../../kube/types.ts';
-import { objectKey, type KubeObject } from '../../kube/object.ts';
+import { finalizersOf, objectKey, type KubeObject } from '../../kube/object.ts';
 import type { ObjectReference } from '../patch/types.ts';
+import type { AfterTermination } from './decide.ts';
 import { isBookkeepingAnnotation } from '../translate/bookkeeping.ts';
 import type { Echo, KeyId } from '../translate/merge-metadata.ts';
 import { listedPaths } from './object-diff.ts';
@@ -27,11 +28,44 @@ export function takenOverNotice(copy: KubeObject): RecordedEvent {
   };
 }
 
+/** On the object that does not exist any more. */
+export function deletedNotice(): RecordedEvent {
+  const note =
+    'Another client deleted the copy of this object on the host, so this object was deleted, as endpointSyncer.onHostDelete is deleteVirtual.';
+  return { type: 'Warning', reason: 'DeletedWithCopy', note };
+}
+
 export function keepsDeletingNotice(hint: string): RecordedEvent {
   return warning(
     'SyncError',
     'Another client on the host keeps deleting the copy of this object; it is recreated with increasing delays.' +
       hint,
+  );
+}
+
+/** What a host object waits for that is being deleted: follows its name. */
+export function describeTermination(object: KubeObject): string {
+  const finalizers = finalizersOf(object);
+  const what =
+    finalizers.length === 0
+      ? ''
+      : `, and waits for ${finalizers.length === 1 ? 'the finalizer' : 'the finalizers'} ${finalizers.join(', ')}`;
+  return `is being deleted since ${object.metadata.deletionTimestamp ?? 'now'}${what}`;
+}
+
+const AFTER_END: Readonly<Record<AfterTermination, string>> = {
+  recreate:
+    'Until then it gets the changes of this object, and nothing is read back from it. It is created again when it is gone.',
+  create: 'This object is copied there when it is gone.',
+  nothing: 'This object is not synced any more.',
+};
+
+export function terminatingNotice(host: KubeObject, next: AfterTermination): RecordedEvent {
+  const what = next === 'create' ? 'The object' : 'The copy';
+  return warning(
+    'Terminating',
+    `${what} "${objectKey(host)}" on the host ${describeTermination(host)}. ${AFTER_END[next]} ` +
+      'The program that owns a finalizer removes it; if that program is gone, remove the finalizer.',
   );
 }
 

@@ -34,6 +34,16 @@ interface LastSync {
   readonly record: string | undefined;
 }
 
+/** A host object that is being deleted. */
+interface Termination {
+  readonly uid: string | undefined;
+  /** When this process learned of it. */
+  readonly sinceMs: number;
+  /** It is the copy, and another client deletes it. */
+  readonly isByOthers: boolean;
+  isReported: boolean;
+}
+
 /** Another syncer copies a record back within moments of its write. */
 const FORMER_RECORDS_MAX = 4;
 
@@ -55,6 +65,7 @@ export class ObjectState {
   contest: Contest | undefined;
   keyContests: KeyContests = NO_CONTESTS;
   deletions: Streak | undefined;
+  termination: Termination | undefined;
   /** Of a host Service with a selector, which prevents a take-over. */
   takeOverReads = 0;
   /** The host object exists, and is left out of the cache by the label selector of the kind. */
@@ -126,6 +137,18 @@ export class ObjectState {
     };
     this.isOpen = isEchoed;
     this.reportedIgnored = undefined;
+  }
+
+  noteTermination(uid: string | undefined, sinceMs: number, isByOthers: boolean): Termination {
+    const known = this.termination?.uid === uid ? this.termination : undefined;
+    return (this.termination = known ?? { uid, sinceMs, isByOthers, isReported: false });
+  }
+
+  /** What the deletion means is decided from now on, however long a finalizer has delayed it. */
+  noteEnd(nowMs: number): void {
+    if (this.termination?.isByOthers === true && this.deletions !== undefined)
+      this.deletions = { ...this.deletions, lastMs: nowMs };
+    this.termination = undefined;
   }
 
   noteDrift(nowMs: number, overwritesMax?: number): DriftVerdict {

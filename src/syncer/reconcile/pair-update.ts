@@ -1,7 +1,7 @@
 /** Keeps a pair in step: merges both sides, writes the host and then the virtual object, and backs off from others that overwrite either. */
 
 import { invariant, type PatchError } from '../../base/errors.ts';
-import { parseKey, type KubeObject, type ObjectKey } from '../../kube/object.ts';
+import { isTerminating, parseKey, type KubeObject, type ObjectKey } from '../../kube/object.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import type { RecordedEvent } from '../../kube/types.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
@@ -306,7 +306,10 @@ async function copyStatus(
   host: KubeObject,
 ): Promise<ReconcileResult | undefined> {
   const { kind } = sync;
-  const patch = kind.statusPatch(virtual, host);
+  // The address of a copy that is being deleted is on its way out, and a virtual object that is being deleted gets nothing new.
+  const patch = isTerminating(virtual)
+    ? undefined
+    : kind.statusPatch(virtual, isTerminating(host) ? undefined : host);
   if (patch === undefined) return undefined;
   // The pair was in sync with this state of the host, so another client of the virtual cluster has written the status since.
   const state = sync.states.of(seen.key);

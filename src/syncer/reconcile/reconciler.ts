@@ -3,6 +3,7 @@
 import { invariant, Postponed } from '../../base/errors.ts';
 import { backoffDelayMs } from '../../base/retry.ts';
 import {
+  isTerminating,
   keyOf,
   objectKey,
   parseKey,
@@ -45,6 +46,7 @@ import { deletionsOf, hasLostCopy, recreationWaitMs } from './guards.ts';
 import { BY_HOST_KEY, BY_VIRTUAL_KEY, type KindSync } from './kind-sync.ts';
 import { keepsDeletingNotice, notAllowedNotice, syncedNotice, takenOverNotice, warning } from './notices.ts';
 import { finishCopy, updatePair } from './pair-update.ts';
+import { awaitEnd } from './termination.ts';
 
 /** Interval between reads of a host Service that prevents a take-over: doubles up to the second. */
 const TAKE_OVER_BASE_MS = 1000;
@@ -131,7 +133,8 @@ function straysOf(
   if (copies.size === 0 || (copies.size === 1 && hostKey !== undefined && copies.has(hostKey))) return [];
   return [...copies].flatMap((copyKey) => {
     const copy = copyKey === hostKey ? undefined : host.get(copyKey);
-    if (copy === undefined || recordOf(copy) === undefined || isOptedOut(copy)) return [];
+    if (copy === undefined || isTerminating(copy) || recordOf(copy) === undefined || isOptedOut(copy))
+      return [];
     return ownershipOf(copy, kind.resource, names).kind === 'ours' ? [copy] : [];
   });
 }
@@ -181,6 +184,8 @@ async function act(sync: KindSync, decision: Decision, seen: Observation): Promi
       return rewriteCopy(sync, seen, decision.reason);
     case 'takeOver':
       return takeOver(sync, seen);
+    case 'terminating':
+      return awaitEnd(sync, seen, decision.next);
   }
 }
 
@@ -232,8 +237,10 @@ async function createCopy(sync: KindSync, seen: Observation): Promise<ReconcileR
   invariant(virtual, 'an object that is copied exists');
   const state = sync.states.of(key);
   const isLost = hasLostCopy(state.deletions, sync.nowMs(), virtual.metadata.uid ?? '');
-  if (sync.environment.config.onHostDelete === 'deleteVirtual' && isLost)
-    return deleteVirtual(sync, seen, virtual);
+  if (sync.environment.config.onHostDelete === 'deleteVirtual' && isLost && !isTerminating(virtual)) {
+    if (await isDeletionMeant(sync, seen, virtual)) return deleteVirtual(sync, seen, virtual);
+    state.deletions = state.deletions && { ...state.deletions, virtualUid: undefined };
+  }
   const waitMs = recreationWaitMs(state.deletions, sync.nowMs());
   if (waitMs > 0) return waitForRecreation(sync, seen, waitMs);
   if (deletionsOf(state.deletions, sync.nowMs()) > 0) await sync.environment.owner.refresh();
@@ -248,6 +255,18 @@ async function createCopy(sync: KindSync, seen: Observation): Promise<ReconcileR
   sync.report(seen.virtual, syncedNotice(copy.host));
   const written = { sent: copy.host, stored, kept: copy.host };
   return finishCopy(sync, { ...seen, virtual }, copy, written, { outcome: 'created' });
+}
+
+/** The Service that the copy had is read, because the cache may be behind its deletion: without it, the host's own controllers delete Endpoints. */
+async function isDeletionMeant(sync: KindSync, seen: Observation, virtual: KubeObject): Promise<boolean> {
+  if (!sync.kind.isDeletedByControllers) return true;
+  const uid = sync.states.find(seen.key)?.deletions?.serviceUid;
+  for (const key of seen.target === undefined ? [] : hostServicesOf(virtual, seen.target, sync)) {
+    const service = await readHostService(sync, parseKey(key));
+    const isThere = service !== undefined && service.metadata.uid === uid && !isTerminating(service);
+    if (isThere && !hasSelector(service)) return true;
+  }
+  return false;
 }
 
 /** Reports once per streak that another client keeps deleting the host copy. */

@@ -44,7 +44,7 @@ export interface Pair extends Omit<MetadataInput, 'desired' | 'kept'> {
 
 export interface PairTranslation<T extends Forwarded> {
   forward(virtual: KubeObject): Promise<T>;
-  /** The host object after reverse patches and translation back (virtual label keys). Undefined: nothing flows back. */
+  /** The host object after reverse patches and translation back (virtual label keys). Undefined: nothing flows back, and what would stays on the host. */
   reverse?(): Promise<Reversed>;
 }
 
@@ -91,7 +91,8 @@ export async function mergePair<T extends Forwarded>(
   const first = await translation.forward(pair.virtual);
   const wanted = planPair({ ...pair, ...first });
   const reversed = wanted.needsReverse ? await translation.reverse?.() : undefined;
-  let planned = reversed?.kept === undefined ? wanted : withoutKept(wanted, reversed.kept);
+  const left = translation.reverse === undefined ? EVERYTHING : reversed?.kept;
+  let planned = left === undefined ? wanted : withoutKept(wanted, left);
   let rejected: { readonly rejected: T } | undefined;
   for (;;) {
     const merged = resolvePair(planned, reversed?.virtual);
@@ -111,6 +112,8 @@ export async function mergePair<T extends Forwarded>(
     rejected = { rejected: second };
   }
 }
+
+const EVERYTHING: KeptPaths = { covers: () => true, locate: () => [] };
 
 /** A change of the host that flows back is at one of these paths. */
 function takesAt({ keys, paths }: PlannedPair, kept: KeptPaths): boolean {

@@ -42,6 +42,8 @@ export function editWorld(world: World): EditWorld {
     isWholePair(id) {
       const [own, copy] = [virtual(id), host(id)];
       if (own === undefined || copy === undefined || !world.isOurs(copy)) return false;
+      // Nothing flows back while either of them is being deleted.
+      if ([own, copy].some(({ metadata }) => metadata.deletionTimestamp !== undefined)) return false;
       const { annotations = {}, labels = {} } = copy.metadata;
       return (
         wantsCopy(placeOf(id).plural, own, world) &&

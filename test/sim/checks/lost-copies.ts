@@ -1,19 +1,25 @@
-/** With `onHostDelete: deleteVirtual`, and where nothing goes wrong, each object is deleted whose copy a user deletes. */
+/** With `onHostDelete: deleteVirtual`, and where nothing goes wrong, each object is deleted whose copy a user deletes, unless the copy has no Service. */
 
 import { objectKey } from '../../../src/kube/object.ts';
 import { SYNCED_PLURALS } from '../history/operations.ts';
 import type { Change } from '../../../src/kube/memory-cluster.ts';
 import { USER_MANAGER } from '../world/user.ts';
+import { Deleters } from './deleters.ts';
+import { hasService } from './provenance.ts';
 import { hostKeyOfObject, isOptedOut, rivalsOf, wantsCopy, type World } from './naive-model.ts';
 
 export class LostCopies {
   /** The virtual objects whose copies were deleted, by uid. */
   readonly #uids = new Set<string>();
+  readonly #deleters = new Deleters();
 
   /** Before the daemon has seen it. */
-  note({ plural: changed, object, manager, isDeletion }: Change, world: World): void {
+  note(change: Change, world: World): void {
+    const { plural: changed, object } = change;
     const plural = SYNCED_PLURALS.find((one) => one === changed);
-    if (plural === undefined || !isDeletion || manager !== USER_MANAGER || !world.isOurs(object)) return;
+    const isByUser = this.#deleters.note(change) === USER_MANAGER;
+    if (plural === undefined || !isByUser || !world.isOurs(object)) return;
+    if (!hasService(change, world.host)) return;
     const uid = object.metadata.annotations?.['vcluster.loft.sh/object-uid'];
     const virtual = world.virtual.list(plural).find(({ metadata }) => metadata.uid === uid);
     if (virtual === undefined || isOptedOut(object) || !wantsCopy(plural, virtual, world)) return;

@@ -3,13 +3,14 @@
 import { keyOf, objectKey, type KubeObject } from '../../../src/kube/object.ts';
 import { FORWARD, PORT_OFFSET, TEAM } from '../daemon/sim-config.ts';
 import { DAEMON_MANAGER } from '../daemon/sim-daemon.ts';
-import { CONTROLLER_MANAGER, hasSelector } from '../world/host-controllers.ts';
+import { CONTROLLER_MANAGER, hasSelector, SERVICE_NAME } from '../world/host-controllers.ts';
 import { SYNCED_PLURALS } from '../history/operations.ts';
 import { HOST_NAMESPACE, hostKeyOf, MAPPED_NAMESPACE, VCLUSTER } from '../world/names.ts';
 import { API_SERVER_MANAGER, type Change } from '../../../src/kube/memory-cluster.ts';
 import { RESTORE_MANAGER, type SimCluster } from '../world/sim-cluster.ts';
 import { serviceSpec, type ServiceSpec } from '../world/service-storage.ts';
 import { VCLUSTER_MANAGER } from '../world/vcluster-syncer.ts';
+import { Deleters } from './deleters.ts';
 import { isMirrored, isOptedOut } from './naive-model.ts';
 import { changedNodePort } from './service-model.ts';
 import { FORBIDDEN } from '../world/contents.ts';
@@ -58,7 +59,7 @@ export function watchProvenance(
   virtual.subscribe((change) => copiedBack.note(change));
   const isForgotten = (uid: string, key: string, grown: string): boolean =>
     (areEchoesForgotten() || copiedBack.isRecreated(uid)) && copiedBack.isIn(grown, uid, key);
-  host.subscribe((change) => deletions.note(change, owners.get(change.object.metadata.uid ?? '')));
+  host.subscribe((change) => deletions.note(change, owners.get(change.object.metadata.uid ?? ''), host));
   const watch = (cluster: SimCluster): void => {
     cluster.subscribe((change) => {
       const { object, previous, manager, plural, isDeletion } = change;
@@ -155,7 +156,8 @@ function isNamed(copy: KubeObject | undefined, key: string): boolean {
 class CopyDeletions {
   readonly #areOwnDeletionsUnknown: () => boolean;
   readonly #uids = new Set<string>();
-  /** Those whose copies the program deleted. */
+  readonly #deleters = new Deleters();
+  /** Those whose copies the program deleted, or a controller, because they had no Service. */
   readonly #own = new Set<string>();
   /** The uids of the virtual objects that the program wrote a copy for, by the copy's uid: other clients may have damaged the annotation, and
    * without a Lease one daemon may still write for an object that was created again. */
@@ -166,8 +168,10 @@ class CopyDeletions {
     this.#areOwnDeletionsUnknown = areOwnDeletionsUnknown;
   }
 
-  note({ object, plural, manager, isDeletion }: Change, owner: string | undefined): void {
+  note(change: Change, owner: string | undefined, host: SimCluster): void {
+    const { object, plural, manager, isDeletion } = change;
     if (manager === RESTORE_MANAGER) return;
+    const deleter = this.#deleters.note(change);
     const key = objectKey(object);
     const isByService = manager === API_SERVER_MANAGER && this.#ownServiceDeletion === key;
     // What the API server deletes along with a Service follows immediately.
@@ -177,7 +181,8 @@ class CopyDeletions {
     this.#originals.set(uid, originals);
     if (manager === DAEMON_MANAGER) originals.add(annotations?.['vcluster.loft.sh/object-uid'] ?? '');
     if (!isDeletion || owner !== DAEMON_MANAGER) return;
-    const deletions = manager === DAEMON_MANAGER || isByService ? this.#own : this.#uids;
+    const isOwn = deleter === DAEMON_MANAGER || isByService || !hasService(change, host);
+    const deletions = isOwn ? this.#own : this.#uids;
     for (const original of originals) deletions.add(`${plural} ${original}`);
   }
 
@@ -185,6 +190,17 @@ class CopyDeletions {
     const id = `${plural} ${uid}`;
     return this.#uids.has(id) || (this.#own.has(id) && this.#areOwnDeletionsUnknown());
   }
+}
+
+/** The host Service that the object gets traffic from exists and has no selector; a Service needs none. */
+export function hasService({ object, plural }: Change, host: SimCluster): boolean {
+  if (plural === 'services') return true;
+  const { namespace = '', name, labels = {} } = object.metadata;
+  const service = host.get(
+    'services',
+    keyOf({ namespace, name: plural === 'endpoints' ? name : (labels[SERVICE_NAME] ?? '') }),
+  );
+  return service !== undefined && !hasSelector(service) && service.metadata.deletionTimestamp === undefined;
 }
 
 interface CopyContext {

@@ -3,9 +3,10 @@
 import type { Random } from '../../../src/base/random.ts';
 import { seededRandom } from '../../support/random.ts';
 import type { Settings } from '../daemon/sim-config.ts';
-import { drawHistory } from './draw.ts';
+import { drawHistory, KEYS } from './draw.ts';
 import type { BesidePlural } from '../world/vcluster-syncer.ts';
-import { ADMISSION_FORMS, type Operation } from './operations.ts';
+import { BEFORE_137, type ServerWays } from '../world/sim-cluster.ts';
+import { ADMISSION_FORMS, SYNCED_PLURALS, type Operation, type Side } from './operations.ts';
 
 export interface SeededHistory {
   readonly seed: number;
@@ -13,6 +14,8 @@ export interface SeededHistory {
   /** Another daemon runs beside them, with `--dry-run`. */
   readonly hasDryRun: boolean;
   readonly settings: Settings;
+  /** Default: both clusters as they were before 1.37. */
+  readonly servers?: Readonly<Record<Side, ServerWays>>;
   readonly isCalm: boolean;
   readonly operations: readonly Operation[];
 }
@@ -42,8 +45,20 @@ export function seededHistory(seed: number, steps: number): SeededHistory {
     ? withOtherWriters(scaled, seededRandom(seed ^ 0x07e5))
     : hasAdmission
       ? withAdmission(scaled, settings, seededRandom(seed ^ 0xad3))
-      : scaled;
-  return { seed, daemons, hasDryRun: seed % 16 === 9, settings, isCalm, operations };
+      : seed % 5 === 4 && !isCalm
+        ? withHeldCopies(scaled, seededRandom(seed ^ 0xf1a1))
+        : scaled;
+  const servers = { virtual: serverOf(seed, 0x1370), host: serverOf(seed, 0x1371) };
+  return { seed, daemons, hasDryRun: seed % 16 === 9, settings, servers, isCalm, operations };
+}
+
+/** The endpoints controller of 1.37 was seen 12 s behind. */
+const LATE_MS = 12_000;
+
+function serverOf(seed: number, salt: number): ServerWays {
+  const roll = seededRandom(seed ^ salt)();
+  if (roll < 0.4) return BEFORE_137;
+  return { deletesEndpoints: false, controllerLagMs: roll < 0.9 ? LATE_MS : undefined, seed: seed ^ salt };
 }
 
 const TO_ZERO = 0.4;
@@ -72,6 +87,35 @@ function withAdmission(
   return [...drawn, { atMs, kind: 'admission', plural, form, forMs: random() * endMs } as const].toSorted(
     (a, b) => a.atMs - b.atMs,
   );
+}
+
+const HELD_MAX_MS = 60_000;
+
+/** The same history with copies that a finalizer holds while their virtual objects are created again, and that others write then. */
+function withHeldCopies(drawn: readonly Operation[], random: Random): readonly Operation[] {
+  const endMs = drawn.at(-1)?.atMs ?? 0;
+  const [key = ''] = KEYS;
+  const held = [0, 1, 2].flatMap((object): Operation[] => {
+    const plural = SYNCED_PLURALS[Math.floor(random() * SYNCED_PLURALS.length)] ?? 'endpoints';
+    const place = { plural, object };
+    const put = (putMs: number): Operation => {
+      const given = { object, atMs: putMs, labels: {} };
+      return plural === 'services'
+        ? { ...given, kind: 'putService', plural, form: 'balanced', ports: 1, annotations: {} }
+        : { ...given, kind: 'put', plural, ips: 1, annotations: { [key]: 'held' } };
+    };
+    let atMs = random() * endMs;
+    const next = (): number => (atMs += random() * (HELD_MAX_MS / 6));
+    return [
+      put(next()),
+      { atMs: next(), kind: 'finalizer', side: 'host', ...place, isSet: true },
+      { atMs: next(), kind: 'delete', side: random() < 0.7 ? 'virtual' : 'host', ...place },
+      put(next()),
+      { atMs: next(), kind: 'annotate', side: 'host', ...place, key, value: 'late' },
+      { atMs: next(), kind: 'finalizer', side: 'host', ...place, isSet: false },
+    ];
+  });
+  return [...drawn, ...held].toSorted((a, b) => a.atMs - b.atMs);
 }
 
 /** What would make what a user wrote undecidable beside another syncer: other patches and names, and bookkeeping that other clients forge. */

@@ -114,6 +114,24 @@ export const MUTANTS: readonly Mutant[] = [
     replacement: '',
   },
   {
+    name: 'termination: what a copy that is being deleted holds flows back',
+    file: 'syncer/reconcile/copy.ts',
+    snippet: 'const isOneWay = isTerminating(pair.host) || isTerminating(pair.virtual);',
+    replacement: 'const isOneWay = isTerminating(pair.virtual);',
+  },
+  {
+    name: 'termination: the address of a Service that is being deleted is published',
+    file: PAIR_UPDATE,
+    snippet: 'kind.statusPatch(virtual, isTerminating(host) ? undefined : host);',
+    replacement: 'kind.statusPatch(virtual, host);',
+  },
+  {
+    name: 'deletion: the virtual object goes whose copy a controller deletes',
+    file: KIND_SYNC,
+    snippet: 'if (!this.kind.isDeletedByControllers) return { isMeant: true };',
+    replacement: 'if (this.nowMs() >= 0) return { isMeant: true };',
+  },
+  {
     name: 'deletion: the virtual object of a deleted copy stays',
     file: RECONCILER,
     snippet: "if (sync.environment.config.onHostDelete === 'deleteVirtual' &&",

@@ -1,11 +1,12 @@
-/** The controllers of a cluster that a syncer interacts with, as observed on kube-apiserver 1.36. */
+/** The controllers of a cluster that a syncer interacts with, as observed on kube-apiservers 1.36 and 1.37. */
 
 import { keyOf, objectKey, type KubeObject, type ObjectKey } from '../../../src/kube/object.ts';
+import { seededRandom } from '../../support/random.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import { ingressOf, serviceSpec } from './service-storage.ts';
 import type { VirtualClock } from '../../../src/base/clock.ts';
 import type { Change } from '../../../src/kube/memory-cluster.ts';
-import type { SimCluster } from './sim-cluster.ts';
+import { BEFORE_137, type ServerWays, type SimCluster } from './sim-cluster.ts';
 
 export const CONTROLLER_MANAGER = 'kube-controller-manager';
 export const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
@@ -25,47 +26,59 @@ export interface Controllers {
   deleteNamespace(name: string): void;
 }
 
-export function startControllers(cluster: SimCluster, clock: VirtualClock): Controllers {
-  const endpoints = new EndpointsController(cluster, clock);
+export function startControllers(
+  cluster: SimCluster,
+  clock: VirtualClock,
+  { controllerLagMs: lagMs, seed }: ServerWays = BEFORE_137,
+): Controllers {
+  const random = seededRandom(seed);
+  // Seldom far behind.
+  const delayMs = (): number => (lagMs === 0 ? REACTION_MS : REACTION_MS / 2 + random() ** 4 * (lagMs ?? 0));
+  const endpoints = lagMs === undefined ? undefined : new EndpointsController(cluster, clock, delayMs);
   new MirroringController(cluster, clock);
   new GarbageCollector(cluster, clock);
   if (cluster.name === 'host') new LoadBalancers(cluster, clock);
   return {
-    restartEndpoints: () => endpoints.restart(),
+    restartEndpoints: () => endpoints?.restart(),
     deleteNamespace: (name) => deleteNamespace(cluster, clock, name),
   };
 }
 
 /**
  * The endpoints controller: it creates the Endpoints of a Service with a selector, removes those of a Service that is deleted, and, after
- * each deletion of Endpoints that it sees, deletes the Endpoints of that name that have no Service.
+ * each deletion of Endpoints that it sees, deletes the Endpoints of that name that have no Service. Only at its start it spares those with the
+ * annotation of a leader election.
  */
 class EndpointsController {
   readonly #cluster: SimCluster;
   readonly #clock: VirtualClock;
 
-  constructor(cluster: SimCluster, clock: VirtualClock) {
+  readonly #delayMs: () => number;
+
+  constructor(cluster: SimCluster, clock: VirtualClock, delayMs: () => number) {
     this.#cluster = cluster;
     this.#clock = clock;
+    this.#delayMs = delayMs;
     cluster.subscribe(({ plural, object, isDeletion }) => {
       if (plural === 'services' || (plural === 'endpoints' && isDeletion)) this.#enqueue(objectKey(object));
     });
   }
 
   restart(): void {
-    for (const endpoints of this.#cluster.list('endpoints')) this.#enqueue(objectKey(endpoints));
+    for (const endpoints of this.#cluster.list('endpoints'))
+      if (endpoints.metadata.annotations?.[LEADER_ANNOTATION] === undefined)
+        this.#enqueue(objectKey(endpoints));
   }
 
   #enqueue(key: ObjectKey): void {
-    this.#clock.schedule(REACTION_MS, () => attempt(() => this.#sync(key)));
+    this.#clock.schedule(this.#delayMs(), () => attempt(() => this.#sync(key)));
   }
 
   #sync(key: ObjectKey): void {
     const service = this.#cluster.get('services', key);
     const endpoints = this.#cluster.get('endpoints', key);
     if (service === undefined) {
-      if (endpoints !== undefined && endpoints.metadata.annotations?.[LEADER_ANNOTATION] === undefined)
-        remove(this.#cluster, 'endpoints', endpoints);
+      if (endpoints !== undefined) remove(this.#cluster, 'endpoints', endpoints);
       return;
     }
     if (!hasSelector(service)) return;

@@ -12,16 +12,28 @@ export const RESTORE_MANAGER = 'etcdctl snapshot restore';
 /** What a mutating webhook or policy makes of an object that is written. */
 export type Admission = (plural: string, object: KubeObject) => KubeObject;
 
+/** How a version of Kubernetes deletes the Endpoints of a Service that is deleted. */
+export interface ServerWays {
+  /** The API server does it. */
+  readonly deletesEndpoints: boolean;
+  /** How far the endpoints controller is behind at most; undefined: there is none. */
+  readonly controllerLagMs: number | undefined;
+  readonly seed: number;
+}
+
+export const BEFORE_137: ServerWays = { deletesEndpoints: true, controllerLagMs: 0, seed: 0 };
+
 export class SimCluster extends MemoryCluster {
   admission: Admission = (_plural, object) => object;
   readonly #streams = new Set<() => void>();
   #outage: 'refused' | 'proxied' | undefined;
 
-  constructor(name: ClusterName, clock: VirtualClock) {
+  constructor(name: ClusterName, clock: VirtualClock, { deletesEndpoints }: ServerWays = BEFORE_137) {
     const services = new ServiceStorage(name);
     super({
       name,
       now: () => clock.now(),
+      deletesEndpoints,
       admit: (plural, object, previous) =>
         storedLists(
           plural,

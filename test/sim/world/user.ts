@@ -24,6 +24,8 @@ import { isHeadless, serviceSpec } from './service-storage.ts';
 import type { SimCluster } from './sim-cluster.ts';
 
 export const USER_MANAGER = 'user';
+/** The end of a value that is given to a host object that is being deleted. */
+export const TERMINATING = '-terminating';
 
 const HOST_NAME = 'vcluster.loft.sh/object-host-name';
 const OBJECT_NAME = 'vcluster.loft.sh/object-name';
@@ -234,8 +236,9 @@ export class User {
     const { key, value } = operation;
     this.#edit(operation, (current) => {
       const map = { ...current.metadata[member] };
+      const isEnding = operation.side === 'host' && current.metadata.deletionTimestamp !== undefined;
       if (value === null) delete map[key];
-      else map[key] = value;
+      else map[key] = isEnding && member === 'annotations' && key !== OPT_OUT ? value + TERMINATING : value;
       return { ...current, metadata: { ...current.metadata, [member]: map } };
     });
   }

@@ -48,6 +48,7 @@ const byOptedOut = madeBy({
   ...byLabel.object.metadata,
   annotations: { 'vcluster.loft.sh/controlled-by': 'other' },
 });
+const DELETED = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['example.com/hold'] };
 const RECORDED = { annotations: { 'endpoint-syncer/last-synced': '{}' } };
 const controlledLabel = { labels: { 'vcluster.loft.sh/controlled-by': 'other' } };
 
@@ -178,6 +179,70 @@ const ROWS: readonly Row[] = [
     does: 'update',
   },
   {
+    rule: 'our copy is being deleted: what flows one way is written, and it is created again',
+    sees: { host: hostObject(DELETED), ownership: OURS },
+    does: 'terminating: recreate',
+  },
+  {
+    rule: 'our copy is being deleted, of a virtual object that was re-created',
+    sees: { host: hostObject(DELETED), ownership: { ...OURS, uid: 'u0' } },
+    does: 'terminating: recreate',
+  },
+  {
+    rule: 'a known copy is being deleted whose bookkeeping another client strips',
+    sees: { host: hostObject(DELETED), ownership: unmarked, isKnownCopy: true },
+    does: 'terminating: recreate',
+  },
+  {
+    rule: 'our copy is being deleted, and the virtual object is gone or not synced any more',
+    sees: { virtual: undefined, host: hostObject(DELETED), ownership: OURS },
+    does: 'terminating: nothing',
+  },
+  {
+    rule: 'our copy is being deleted, and the Service has a selector now',
+    sees: { service: service({ app: 'x' }), host: hostObject(DELETED), ownership: OURS },
+    does: 'terminating: nothing',
+  },
+  {
+    rule: 'our copy that gets the traffic of others is being deleted',
+    sees: { host: hostObject(DELETED), ownership: OURS, hasForeignService: true },
+    does: 'terminating: nothing',
+  },
+  {
+    rule: 'what the host controller left behind is being deleted: not taken over',
+    sees: { host: hostObject(DELETED), ownership: byLabel, service: service(null) },
+    does: 'terminating: create',
+  },
+  {
+    rule: 'a foreign object is being deleted, which frees its name',
+    sees: { host: hostObject(DELETED), ownership: foreign },
+    does: 'terminating: create',
+  },
+  {
+    rule: 'the copy of a sibling is being deleted, which frees its name',
+    sees: { host: hostObject(DELETED), ownership: { ...OURS, virtual: { namespace: 'x', name: 'other' } } },
+    does: 'terminating: create',
+  },
+  {
+    rule: 'a foreign object that is being deleted, without a virtual object',
+    sees: { virtual: undefined, host: hostObject(DELETED), ownership: foreign },
+    does: 'ignore: gone on both sides',
+  },
+  {
+    rule: 'a copy that is being deleted stays with another controller',
+    sees: { host: hostObject({ ...DELETED, ...controlledLabel }), ownership: OURS },
+    does: 'ignore: controlled by another',
+  },
+  {
+    rule: 'a rival has the name, whatever becomes of the host object',
+    sees: {
+      claims: [claim('default/web', '2026-02-01'), claim('x/other', '2026-01-01')],
+      host: hostObject(DELETED),
+      ownership: foreign,
+    },
+    does: 'refuse: NameConflict',
+  },
+  {
     rule: 'controlled-by label on the virtual object',
     sees: { virtual: virtualEndpoints(controlledLabel) },
     does: 'ignore: controlled by another',
@@ -297,8 +362,8 @@ function claim(key: string, createdAt: string) {
 describe('decide', () => {
   test.each(ROWS)('$rule → $does', ({ sees, requireService = false, does }) => {
     const decision = decide(seen(sees), { requireService, kind: endpointsKind });
-    const reason = 'reason' in decision ? `: ${decision.reason}` : '';
-    expect(`${decision.kind}${reason}`).toBe(does);
+    const reason = 'reason' in decision ? decision.reason : 'next' in decision ? decision.next : undefined;
+    expect([decision.kind, reason].filter((part) => part !== undefined).join(': ')).toBe(does);
   });
 
   test('the note about a foreign object has its name and the next step', () => {
