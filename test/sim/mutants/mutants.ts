@@ -160,8 +160,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'deletion: our own counts as that of another client',
     file: KIND_SYNC,
-    snippet: 'if (this.#ownDeletions.get(uid) === true) return;',
-    replacement: 'this.#ownDeletions.get(uid);',
+    snippet: "if (this.#ownDeletions.get(object.metadata.uid ?? '') === true) return false;",
+    replacement: "this.#ownDeletions.get(object.metadata.uid ?? '');",
   },
   {
     name: 'decide: a selector does not gate',
@@ -285,8 +285,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'deletion: a copy that a restored host lacks counts as deleted by a user',
     file: KIND_SYNC,
-    snippet: "event.type === 'deleted' && event.mayBeRestored !== true &&",
-    replacement: "event.type === 'deleted' &&",
+    snippet: 'if (!this.#isWorking || mayBeRestored === true) return false;',
+    replacement: 'if (!this.#isWorking) return false;',
   },
   {
     name: 'informer: an older state replaces a newer one',
