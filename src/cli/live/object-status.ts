@@ -18,6 +18,7 @@ import type { DaemonState, ReportedEvent } from './reports.ts';
 import type { Config } from '../../config/config.ts';
 import { MANAGED_BY } from '../../syncer/kinds/endpoint-slices.ts';
 import type { CopyAddress } from '../../syncer/kinds/kind.ts';
+import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { disablingSetting } from '../../syncer/kinds/synced-kinds.ts';
 import type { Target, WorldPlan } from './snapshot.ts';
 import { namespaceAdvice } from '../../syncer/reconcile/environment.ts';
@@ -164,17 +165,25 @@ function reported(
     statusAs('failed', reason, `${what} is not in sync: ${sentenceOf(note)}`);
   const patch = recent(facts, 'PatchFailed');
   if (patch !== undefined) return failed(patch);
-  const recreation = recent(facts, 'SyncError', /delet/);
+  // What failed before the last write to the copy is over.
+  const events = facts.events.filter(({ lastMs }) => lastMs > lastWriteMs(plan));
+  const recreation = recent({ ...facts, events }, 'SyncError', /delet/);
   if (recreation !== undefined && decision.kind === 'create') {
     const why =
       'another client on the host keeps deleting the copy, so it is created again with increasing delays';
     const sentence = `${what} waits for the re-creation of ${hostOf(plan)}: ${why}`;
     return statusAs('pending', 'waiting for re-creation', sentence);
   }
-  const refused = facts.events.find(
-    ({ type, lastMs }) => type === 'Warning' && facts.nowMs - lastMs < RECENT_MS,
-  );
+  const refused = events.find(({ type, lastMs }) => type === 'Warning' && facts.nowMs - lastMs < RECENT_MS);
   return refused && failed(refused);
+}
+
+/** Of this program, by the copy; managedFields have whole seconds. */
+function lastWriteMs({ seen: { host } }: ObjectPlan): number {
+  const times = (host?.metadata.managedFields ?? []).flatMap(({ manager, time = '' }) =>
+    manager === FIELD_MANAGER ? [Date.parse(time) + 999] : [],
+  );
+  return Math.max(0, ...times);
 }
 
 function failed(error: unknown, what: string, { events }: StatusFacts): SyncStatus {

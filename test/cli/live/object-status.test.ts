@@ -19,6 +19,7 @@ import {
   hostWeb,
   editedHost,
   selecting,
+  writtenAt,
   type Case,
 } from './status-fixtures.ts';
 import { applied, configOf, snapshotOf, stored, type MemoryClusters } from './memory-clusters.ts';
@@ -263,6 +264,26 @@ const CASES: Record<string, Case> = {
       'SyncError',
       /is not in sync: writing to the host failed and is retried: exceeded quota$/,
     ],
+  },
+  'a write that the host refused, after one that it took': {
+    virtual: [web()],
+    after: editedHost({ labels: {}, managedFields: [writtenAt(NOW - 120_000)] }),
+    facts: { events: [event('SyncError', 'Writing to the host failed and is retried: exceeded quota')] },
+    expected: ['failed', 'SyncError', /exceeded quota$/],
+  },
+  'a write that the host refused, before one that it took': {
+    virtual: [web()],
+    after: editedHost({ labels: {}, managedFields: [writtenAt(NOW)] }),
+    facts: { events: [event('SyncError', 'Writing to the host failed and is retried: exceeded quota')] },
+    expected: ['pending', 'differs', /is about to be updated/],
+  },
+  'a deletion by others, before the last write': {
+    virtual: [web()],
+    after: editedHost({ labels: {}, managedFields: [writtenAt(NOW)] }),
+    facts: {
+      events: [event('SyncError', 'Another client on the host keeps deleting the copy of this object.')],
+    },
+    expected: ['pending', 'differs', /is about to be updated/],
   },
   'no leader': {
     virtual: [web()],

@@ -2,7 +2,14 @@
 
 import type { ReportedEvent } from '../../../src/cli/live/reports.ts';
 import type { SyncStatus, StatusFacts } from '../../../src/cli/live/object-status.ts';
-import type { KubeObject, StringMap } from '../../../src/kube/object.ts';
+import {
+  timeText,
+  type KubeObject,
+  type ManagedFieldsEntry,
+  type ObjectMeta,
+  type StringMap,
+} from '../../../src/kube/object.ts';
+import { FIELD_MANAGER } from '../../../src/syncer/reconcile/writer.ts';
 import { stored, type MemoryClusters } from './memory-clusters.ts';
 
 export const NOW = Date.parse('2026-01-01T12:00:00Z');
@@ -58,6 +65,13 @@ export const event = (reason: string, note: string, type = 'Warning'): ReportedE
   lastMs: NOW - 60_000,
 });
 
+/** Of a copy that this program has written last at this time. */
+export const writtenAt = (ms: number): ManagedFieldsEntry => ({
+  manager: FIELD_MANAGER,
+  operation: 'Update',
+  time: timeText(ms),
+});
+
 export interface Case extends Partial<MemoryClusters> {
   readonly config?: string;
   readonly facts?: Partial<StatusFacts>;
@@ -73,7 +87,7 @@ export interface Case extends Partial<MemoryClusters> {
 export const hostWeb = 'host/web-x-shop-x-vc';
 /** The copy of the Endpoints with more annotations and other labels. */
 export const editedHost =
-  ({ annotations = {}, ...metadata }: { annotations?: StringMap; labels?: StringMap }) =>
+  ({ annotations = {}, ...metadata }: Pick<ObjectMeta, 'annotations' | 'labels' | 'managedFields'>) =>
   ({ virtual, host }: MemoryClusters): MemoryClusters => ({
     virtual,
     host: host.map((one) => {
