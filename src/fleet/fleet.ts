@@ -39,7 +39,7 @@ import { describeRight, keyApiRights } from '../syncer/rights.ts';
 import { type FleetRules, isSelected, memberSelector } from './decide-member.ts';
 import { FleetDiscovery } from './discovery.ts';
 import { plainMemberConfig } from './member-config.ts';
-import { confinedClient, hostLimits } from './member-limits.ts';
+import { confinedClient, hostLimits, sharedCaches } from './member-limits.ts';
 import { MemberLock, type MemberLockOptions } from './member-lock.ts';
 import { MemberNote } from './member-note.ts';
 import { fleetSeries, Members, type MemberStart } from './members.ts';
@@ -225,6 +225,7 @@ export class Fleet {
       rules: rulesOf(parts, config),
       startSync: (start) => this.#startSync(start),
       removals: this.#formers.removals,
+      caches: sharedCaches(),
       report: (workload, note) => this.#report(workload, note),
       createNote: (vcluster) => this.#createNote(vcluster),
       queueMetrics: metrics.queue('fleet'),

@@ -1,5 +1,6 @@
 /** What one member may use of what all members share, and which objects it may request. */
 
+import { totalmem } from 'node:os';
 import { TerminalError } from '../base/errors.ts';
 import type { Clock } from '../base/clock.ts';
 import { containerMemoryLimit } from '../base/container-memory.ts';
@@ -12,6 +13,7 @@ import type { CacheLimits, Excess } from '../kube/informer/cache-budget.ts';
 import type { Resource } from '../kube/object.ts';
 import { failure } from '../kube/status-error.ts';
 import type { WatchClient } from '../kube/types.ts';
+import { SharedCaches } from './shared-caches.ts';
 
 const MIB = 2 ** 20;
 
@@ -69,17 +71,28 @@ export function resumeLimits({ objectsMax, bytesMax }: CacheLimits): CacheLimits
 }
 
 export class LimitExceededError extends TerminalError {
-  constructor({ of, found }: Excess, limits: CacheLimits) {
+  constructor({ of, found, max }: Excess, limits: CacheLimits) {
     const isObjects = of === 'objects';
     const text = (count: number): string =>
       isObjects ? `${count} objects` : `${Math.round(count / MIB)} MiB`;
     const setting = `endpointSyncer.fleet.limits.${isObjects ? 'objects' : 'cacheBytes'}`;
+    const resumed = resumeLimits(limits)[isObjects ? 'objectsMax' : 'bytesMax'];
     const key = isObjects ? 'objectsMax' : 'bytesMax';
     super(
-      `at least ${text(found)} in its caches, ${setting} is ${text(limits[key])}: not synced, its copies stay; delete objects of the virtual cluster, ` +
-        `or in its host namespace, until ${text(resumeLimits(limits)[key])} are enough, or raise the limit`,
+      of === 'bytes of all members'
+        ? `the caches of all members need more than ${text(max)}, 40 % of the memory of the container, and this one is the largest of the namespace that has most: not synced, ` +
+            'its copies stay; delete objects of the virtual clusters of this namespace, or give the fleet more memory'
+        : `at least ${text(found)} in its caches, ${setting} is ${text(limits[key])}: not synced, its copies stay; delete objects of the virtual cluster, ` +
+            `or in its host namespace, until ${text(resumed)} are enough, or raise the limit`,
     );
   }
+}
+
+const CACHES_SHARE = 0.4;
+
+/** Of all members together: bytes in their caches. */
+export function sharedCaches(containerBytes = containerMemoryLimit() ?? totalmem()): SharedCaches {
+  return new SharedCaches(containerBytes * CACHES_SHARE);
 }
 
 /**

@@ -8,7 +8,7 @@ import type { Random } from '../base/random.ts';
 import { RetryDelay } from '../base/retry.ts';
 import type { TokenBucket } from '../base/token-bucket.ts';
 import { type Config, diffConfig } from '../config/config.ts';
-import { CacheBudget, type CacheLimits } from '../kube/informer/cache-budget.ts';
+import type { CacheBudget, CacheLimits, CacheShare, Excess } from '../kube/informer/cache-budget.ts';
 import type { ClusterSync } from '../syncer/cluster-sync.ts';
 import type { Membership } from './decide-member.ts';
 import { LimitExceededError, resumeLimits } from './member-limits.ts';
@@ -40,9 +40,18 @@ export interface StartOptions {
   readonly budget: CacheBudget;
 }
 
+/** What it may hold beside the other members. */
+export interface MemberCaches {
+  create(limits: CacheLimits): CacheBudget;
+  release(budget: CacheBudget): void;
+  /** For as many bytes more. */
+  hasRoom(bytes: number): boolean;
+}
+
 export interface MemberOptions {
   /** They may change, see {@link Member.limitsChanged}. */
   readonly limits: () => CacheLimits;
+  readonly caches: MemberCaches;
   readonly startSync: (config: Config, options: StartOptions) => Promise<ClusterSync>;
   readonly reported: (status: MemberStatus) => void;
   /** Starts and reloads: each takes one. */
@@ -61,6 +70,8 @@ interface Wanted {
 interface Running {
   readonly sync: ClusterSync;
   readonly budget: CacheBudget;
+  /** What its configuration holds. */
+  values: CacheShare;
   applied: Wanted;
   readonly stopping: AbortController;
   /** Its first pass is over, or another process leads. */
@@ -82,6 +93,8 @@ export class Member {
   #failure: string | undefined;
   /** Its caches needed more than the limit, and it has not joined since. */
   #isLimited = false;
+  /** What they held when those of all members needed more than there is, and it has not joined since. */
+  #yielded: { readonly excess: Excess; readonly bytes: number } | undefined;
   /** Of the start in progress. */
   #starting: AbortController | undefined;
   #waking = Promise.withResolvers<void>();
@@ -202,7 +215,8 @@ export class Member {
   async #step(woken: Promise<void>): Promise<boolean> {
     const [wanted, running, failure] = [this.#wanted, this.#running, this.#failure];
     if (running !== undefined && failure !== undefined) {
-      const { excess } = running.budget;
+      const { bytes, excess } = running.budget;
+      this.#yielded = excess?.of === 'bytes of all members' ? { bytes, excess } : undefined;
       await this.#stop(running);
       throw excess === undefined
         ? new TerminalError(failure)
@@ -222,24 +236,32 @@ export class Member {
   }
 
   async #start(wanted: Wanted): Promise<void> {
+    const { caches, startSync } = this.#options;
+    const limits = this.#options.limits();
+    const yielded = this.#yielded;
+    if (yielded !== undefined && !caches.hasRoom(yielded.bytes))
+      throw new LimitExceededError(yielded.excess, limits);
     const starting = new AbortController();
     this.#starting = starting;
     this.#enter('starting', '');
-    const limits = this.#options.limits();
-    const budget = new CacheBudget(this.#isLimited ? resumeLimits(limits) : limits);
+    const isLimited = this.#isLimited && yielded === undefined;
+    const budget = caches.create(isLimited ? resumeLimits(limits) : limits);
+    let running: Running | undefined;
     try {
-      const sync = await this.#options.startSync(wanted.config, {
+      const sync = await startSync(wanted.config, {
         signal: starting.signal,
         onWait: (reason) => this.#enter('starting', reason),
         budget,
       });
-      const running = { sync, budget, applied: wanted, stopping: new AbortController(), isStarted: false };
+      const values = heldBy(budget, wanted.config);
+      running = { sync, budget, values, applied: wanted, stopping: new AbortController(), isStarted: false };
       this.#failure = undefined;
       this.#running = running;
       void this.#observe(running);
     } catch (error) {
       if (!starting.signal.aborted) throw error;
     } finally {
+      if (running === undefined) caches.release(budget);
       this.#starting = undefined;
     }
   }
@@ -259,6 +281,7 @@ export class Member {
     if (!(await sync.whenCached(stopping.signal))) return;
     this.#delay.reset();
     this.#isLimited = false;
+    this.#yielded = undefined;
     running.budget.use(this.#options.limits());
     this.#enter('joined', '');
     await sync.firstPass(stopping.signal);
@@ -277,16 +300,20 @@ export class Member {
     const superseded = this.#waking.promise.then(() => false);
     const reloading = live.length === 0 ? true : reload(running.sync, wanted.config);
     const isReloaded = await Promise.race([reloading, superseded]);
-    if (isReloaded) running.applied = wanted;
-    else await this.#stop(running);
+    if (isReloaded) {
+      running.applied = wanted;
+      running.values.release();
+      running.values = heldBy(running.budget, wanted.config);
+    } else await this.#stop(running);
     if (isReloaded && this.#progress.state === 'failed') this.#enter('joined', '');
   }
 
-  async #stop({ sync, stopping }: Running): Promise<void> {
+  async #stop({ budget, sync, stopping }: Running): Promise<void> {
     stopping.abort();
     this.#running = undefined;
     this.#failure = undefined;
     const left = await sync.stop();
+    this.#options.caches.release(budget);
     this.#options.logger.info({ left }, 'the sync of this member stopped');
   }
 
@@ -322,6 +349,12 @@ export class Member {
     this.#reported = text;
     this.#options.reported(status);
   }
+}
+
+function heldBy(budget: CacheBudget, { vclusterValues }: Config): CacheShare {
+  const share = budget.share();
+  share.hold(vclusterValues);
+  return share;
 }
 
 /** Rejects where the sync continues with the configuration before; a later attempt may succeed. */

@@ -22,6 +22,7 @@ import { Member, MEMBER_STATES, type MemberState, type MemberStatus, type StartO
 import { plainMemberConfig } from './member-config.ts';
 import type { MemberNote } from './member-note.ts';
 import type { Removals } from './removals.ts';
+import type { SharedCaches } from './shared-caches.ts';
 import { Surplus } from './surplus.ts';
 import type { ValuesReader } from './values-reader.ts';
 import type { VclusterObjects } from './vcluster.ts';
@@ -44,6 +45,7 @@ export interface MembersOptions {
   readonly isRenewalDue: () => boolean;
   readonly startSync: (start: MemberStart) => Promise<ClusterSync>;
   readonly removals: Pick<Removals, 'ended' | 'deleted'>;
+  readonly caches: SharedCaches;
   /** Reports on its workload that a vCluster is not synced. */
   readonly report: (workload: KubeObject, note: string) => void;
   readonly createNote: (vcluster: NamespacedName) => MemberNote | undefined;
@@ -267,8 +269,14 @@ export class Members {
     const logger = allowance.logger.child({ vcluster: key });
     const syncLogger = allowance.syncLogger.child({ vcluster: key });
     const metrics = createSyncMetrics(() => clock.monotonicMs(), { vcluster: key });
+    const { caches } = this.#options;
     const member = new Member({
       limits: () => cacheLimits(this.#rules.fleet),
+      caches: {
+        create: (limits) => caches.budget(vcluster.namespace, limits),
+        release: (budget) => caches.release(budget),
+        hasRoom: (bytes) => caches.hasRoom(bytes),
+      },
       startSync: (config, options) =>
         startSync({ ...options, vcluster, config, logger: syncLogger, metrics, virtualClient }),
       reported: (status) => this.#report(entry, status),

@@ -5,6 +5,7 @@ import { TerminalError } from '../../src/base/errors.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { TokenBucket } from '../../src/base/token-bucket.ts';
 import type { Config } from '../../src/config/config.ts';
+import { SharedCaches } from '../../src/fleet/shared-caches.ts';
 import { Member, type MemberStatus, type StartOptions } from '../../src/fleet/member.ts';
 import type { CacheBudget, CacheLimits } from '../../src/kube/informer/cache-budget.ts';
 import { eventually } from '../support/eventually.ts';
@@ -25,6 +26,7 @@ interface World {
   /** Of the syncs. */
   readonly budgets: readonly CacheBudget[];
   readonly limits: { now: CacheLimits };
+  readonly caches: SharedCaches;
 }
 
 /** `start` decides about each start in turn; `pass` is the first pass of each sync. */
@@ -37,9 +39,15 @@ function world(
   const statuses: MemberStatus[] = [];
   const budgets: CacheBudget[] = [];
   const limits = { now: { objectsMax: 100, bytesMax: 1000 * MIB } };
+  const caches = new SharedCaches(10 * MIB);
   let attempts = 0;
   const member = new Member({
     limits: () => limits.now,
+    caches: {
+      create: (of) => caches.budget('team', of),
+      release: (budget) => caches.release(budget),
+      hasRoom: (bytes) => caches.hasRoom(bytes),
+    },
     async startSync(config, options) {
       await start(++attempts, options);
       const sync = new PlainSync(config, pass);
@@ -55,7 +63,7 @@ function world(
     logger: silentLogger,
   });
   ended.push(member);
-  return { member, syncs, clock, statuses, budgets, limits };
+  return { member, syncs, clock, statuses, budgets, limits, caches };
 }
 
 function config(lines = ''): Config {
@@ -287,6 +295,33 @@ describe('a member', () => {
     expect(syncs.map(({ isStopped }) => isStopped)).toEqual([true, true, true]);
     clock.advance(120_000);
     await whenState(member, 'joined');
+  });
+
+  test('is limited when all members hold too much and its namespace most, and joins when there is room for what it held', async () => {
+    const { member, syncs, budgets, caches, clock, limits } = await joinedWorld();
+    expect(caches.hasRoom(10 * MIB)).toBe(false); // its configuration counts
+    const other = caches.budget('other', limits.now);
+    other.share().hold('x'.repeat(4 * MIB));
+    budgets[0]?.share().hold('x'.repeat(7 * MIB));
+    await whenState(member, 'limited');
+    expect(member.status.reason).toMatch(
+      /^the caches of all members need more than 10 MiB, 40 % of the memory/u,
+    );
+    expect(other.excess).toBeUndefined();
+    await eventually(
+      () => clock.nextDelayMs,
+      (next) => next === 30_000,
+    );
+    clock.advance(30_000);
+    await eventually(
+      () => clock.nextDelayMs,
+      (next) => next === 60_000,
+    );
+    expect(syncs).toHaveLength(1);
+    caches.release(other);
+    clock.advance(60_000);
+    await whenState(member, 'joined');
+    expect(caches.hasRoom(9 * MIB)).toBe(true);
   });
 
   test('that is limited is tried again when the limit is raised, and a lowered one applies at once', async () => {

@@ -7,6 +7,7 @@ import { decideByWorkload, type FleetRules } from '../../src/fleet/decide-member
 import { MemberLock } from '../../src/fleet/member-lock.ts';
 import { Members } from '../../src/fleet/members.ts';
 import { Removals } from '../../src/fleet/removals.ts';
+import { SharedCaches } from '../../src/fleet/shared-caches.ts';
 import { TransportError } from '../../src/kube/types.ts';
 import { ANY_KIND } from '../config/setup.ts';
 import { settle } from '../support/fake-clock.ts';
@@ -81,6 +82,7 @@ class World implements AsyncDisposable {
       isRenewalDue: () => this.isRenewalDue,
       startSync: async ({ config }) => this.#start(config),
       removals: this.#removals,
+      caches: new SharedCaches(2 ** 30),
       report: (_, note) => void this.events.push(note),
       createNote: () => undefined,
     });

@@ -9,7 +9,7 @@ export interface CacheLimits {
 }
 
 export interface Excess {
-  readonly of: 'objects' | 'bytes';
+  readonly of: 'objects' | 'bytes' | 'bytes of all members';
   readonly found: number;
   readonly max: number;
 }
@@ -21,9 +21,16 @@ export class CacheBudget {
   #excess: Excess | undefined;
   readonly #exceeding = Promise.withResolvers<Excess>();
   readonly #reading = new AbortController();
+  readonly #changed: (bytes: number) => void;
 
-  constructor(limits: CacheLimits) {
+  /** `changed` gets how many bytes there are more, or less. */
+  constructor(limits: CacheLimits, changed: (bytes: number) => void = () => undefined) {
     this.#limits = limits;
+    this.#changed = changed;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** Undefined as long as nothing was more than the limit. */
@@ -49,7 +56,13 @@ export class CacheBudget {
       this.#objects += objects;
       this.#bytes += bytes;
       this.#check();
+      this.#changed(bytes);
     });
+  }
+
+  /** It keeps to its own limits, and its caller has to end nevertheless. */
+  end(excess: Excess): void {
+    this.#exceed(excess.of, excess.found, excess.max);
   }
 
   /** A list in progress has returned this many objects so far: it may never end, and return the same ones. */
@@ -80,20 +93,29 @@ export class CacheShare {
     this.#add = add;
   }
 
+  /** What is neither an object nor in a cache, such as the configuration of the caller. */
+  hold(value: unknown): void {
+    this.#change(0, sizeOf(value));
+  }
+
   /** Undefined stands for no object. */
   replaced(before: KubeObject | undefined, after: KubeObject | undefined): void {
     if (this.#isReleased) return;
     const objects = Number(after !== undefined) - Number(before !== undefined);
     const bytes = (after === undefined ? 0 : sizeOf(after)) - (before === undefined ? 0 : sizeOf(before));
-    this.#objects += objects;
-    this.#bytes += bytes;
-    this.#add(objects, bytes);
+    this.#change(objects, bytes);
   }
 
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
     this.#add(-this.#objects, -this.#bytes);
+  }
+
+  #change(objects: number, bytes: number): void {
+    this.#objects += objects;
+    this.#bytes += bytes;
+    this.#add(objects, bytes);
   }
 }
 
