@@ -99,10 +99,11 @@ export class HostCluster implements AsyncDisposable {
   }
 }
 
-function connect({ config, clock, version }: OpenStoreOptions) {
+function connect({ config, clock, logger, version }: OpenStoreOptions) {
   const access = loadClusterAccess(config.host, {
     clock,
     setting: 'with --host-kubeconfig or in endpointSyncer.host.kubeconfig',
+    warn: (message) => logger.warn({}, message),
   });
   const metrics = { requested: () => undefined };
   const client = createClient({

@@ -98,12 +98,13 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     'starting a fleet',
   );
   const companion = resources.use(startCompanion(options.startCompanion, metrics.registry, logger));
-  const connected = connectHost({ config, clock, metrics, version, limits: HOST_CLIENT });
+  const warn = (message: string): void => logger.warn({}, message);
+  const connected = connectHost({ config, clock, metrics, version, warn, limits: HOST_CLIENT });
   resources.use(connected.client);
   const shares = { requestsMax: HOST_REQUESTS_MAX, hanging: { afterMs: HANGING_MS, clock } };
   const host = { ...connected, client: borrowedClient(connected.client, shares) };
   // On connections of its own: the requests of the members, however many wait, delay no renewal.
-  const leaseClient = resources.use(connectHost({ config, clock, metrics, version }).client);
+  const leaseClient = resources.use(connectHost({ config, clock, metrics, version, warn }).client);
   const located = { ...options, config: locatedIn(host, config) };
   const include = await allowedNamespaces(host, located);
   const namespaces = { ...config.fleet.namespaces, include: [...include] };

@@ -75,7 +75,13 @@ export async function startClusterSync(options: ClusterSyncOptions): Promise<Clu
   const follow = (): void => connection.abort();
   options.signal.addEventListener('abort', follow);
   if (options.signal.aborted) follow();
-  const clusters = resources.use(await connectClusters({ ...options, signal: connection.signal }));
+  const clusters = resources.use(
+    await connectClusters({
+      ...options,
+      warn: (message) => logger.warn({}, message),
+      signal: connection.signal,
+    }),
+  );
   const config = located(options.config, clusters.hostNamespace);
   const references = await clusters.resolveReferences(config);
   await Promise.all([

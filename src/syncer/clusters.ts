@@ -70,6 +70,8 @@ export interface ClustersOptions {
   readonly giveUpMs?: number | undefined;
   /** Of the process, where it has several syncs. */
   readonly eventSeries?: EventSeriesLimit;
+  /** Of credentials. Default: a line on standard error, for a command. */
+  readonly warn?: ((message: string) => void) | undefined;
 }
 
 export interface HostConnection {
@@ -137,16 +139,16 @@ export function connectHost(options: ConnectHostOptions): HostConnection {
   return { client: measuredClient('host', access, options), server, namespace, description };
 }
 
-interface ConnectHostOptions extends ClientParts {
+interface ConnectHostOptions extends ClientParts, Pick<ClustersOptions, 'warn'> {
   readonly config: Pick<Config, 'host' | 'virtual'>;
 }
 
 function accessTo(
   cluster: ClusterName,
-  { config, clock }: Pick<ConnectHostOptions, 'config' | 'clock'>,
+  { config, clock, warn }: Pick<ConnectHostOptions, 'config' | 'clock' | 'warn'>,
 ): ServerAccess {
   const setting = `with --${cluster}-kubeconfig or in endpointSyncer.${cluster}.kubeconfig`;
-  return loadClusterAccess(config[cluster], { clock, setting });
+  return loadClusterAccess(config[cluster], { clock, setting, warn });
 }
 
 interface ConnectOptions extends ClustersOptions {

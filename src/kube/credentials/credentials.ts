@@ -6,8 +6,8 @@ import { TerminalError, messageOf } from '../../base/errors.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, objectField, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ClientCertificate, Credentials, RequestHeaders } from '../access.ts';
-import { readTextFile, textOf } from './kubeconfig-file.ts';
-import { pluginCredentials, type UserEntry } from './plugin-credentials.ts';
+import { readTextFile, textOf, type UserEntry } from './kubeconfig-file.ts';
+import { pluginCredentials } from './plugin-credentials.ts';
 import { TransportError } from '../types.ts';
 
 /** Kubelets renew projected tokens long before they expire. client-go also rereads the file every minute. */

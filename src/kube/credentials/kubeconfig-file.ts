@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { newClusters, newContexts, type Cluster } from './client-node-parts.ts';
-import { parse, YAMLParseError } from 'yaml';
+import { parse, YAMLParseError, type DocumentOptions, type ParseOptions, type SchemaOptions } from 'yaml';
 import { fileProblem, TerminalError } from '../../base/errors.ts';
 import { isJsonObject, ownValue, type JsonObject } from '../../base/json.ts';
 
@@ -26,6 +26,24 @@ export interface SelectedContext {
   readonly user: JsonObject;
 }
 
+export interface UserEntry {
+  /** The `user` of the kubeconfig, as parsed; paths in it are absolute. */
+  readonly user: JsonObject;
+  readonly name: string;
+  /** The kubeconfig, for messages. */
+  readonly source: string;
+  /** Information about the cluster that an exec plugin may receive. */
+  readonly cluster: JsonObject;
+  /** The kubeconfigs, one of which has the entry; empty: it is in none. */
+  readonly files: readonly string[];
+  readonly warn: (message: string) => void;
+}
+
+/** They stay strings, because a token may consist of digits. */
+export const SCALARS: ParseOptions & DocumentOptions & SchemaOptions = {
+  schema: 'failsafe',
+  customTags: ['null', 'bool'],
+};
 const CLUSTER_PATHS = ['certificate-authority'];
 const USER_PATHS = ['client-certificate', 'client-key', 'tokenFile', 'token-file'];
 
@@ -33,8 +51,7 @@ const USER_PATHS = ['client-certificate', 'client-key', 'tokenFile', 'token-file
 export function parseKubeconfig(text: string, source: string, folder: string): Kubeconfig {
   let document: unknown;
   try {
-    // Scalars stay strings, because a token may consist of digits.
-    document = parse(text, { schema: 'failsafe', customTags: ['null', 'bool'] });
+    document = parse(text, SCALARS);
   } catch (error) {
     throw new TerminalError(`${source} is not YAML${whereIn(error)}`);
   }

@@ -20,6 +20,7 @@ import {
   selectContext,
   textOf,
   type SelectedContext,
+  type UserEntry,
 } from './kubeconfig-file.ts';
 import { httpProxy, proxyFromEnvironment } from './proxy-environment.ts';
 import type { ClusterClient } from '../types.ts';
@@ -42,6 +43,8 @@ export interface AccessEnvironment {
   readonly setting?: string;
   /** Default: the path that kubelets use. */
   readonly serviceAccountFolder?: string;
+  /** Default: a line on standard error. */
+  readonly warn?: ((message: string) => void) | undefined;
 }
 
 /** Reads and checks all files. Throws `TerminalError`, which names the invalid file and entry. */
@@ -52,6 +55,7 @@ export function loadClusterAccess(
     setting = 'in the configuration',
     env = process.env,
     serviceAccountFolder = SERVICE_ACCOUNT_FOLDER,
+    warn = (message) => void process.stderr.write(`warning: ${message}\n`),
   }: AccessEnvironment,
 ): ServerAccess {
   const isUnnamed = source.kubeconfig === '' && source.context === '';
@@ -75,6 +79,8 @@ export function loadClusterAccess(
       clock,
       env,
       server: source.server,
+      files,
+      warn,
     });
     known = { texts, access };
     return access;
@@ -208,11 +214,16 @@ interface AccessSettings {
   readonly server: string | undefined;
 }
 
+interface AccessFiles extends AccessSettings, Partial<Pick<UserEntry, 'files' | 'warn'>> {}
+
 function withoutSlash(server: string): string {
   return server.replace(/\/+$/u, '');
 }
 
-function accessOf(selected: SelectedContext, { clock, env, server: other }: AccessSettings): ServerAccess {
+function accessOf(
+  selected: SelectedContext,
+  { clock, env, server: other, files = [], warn = () => undefined }: AccessFiles,
+): ServerAccess {
   const { cluster, source, user, userName } = selected;
   const what = `${source}: cluster ${cluster.name}`;
   const server = withoutSlash(other || cluster.server);
@@ -229,7 +240,10 @@ function accessOf(selected: SelectedContext, { clock, env, server: other }: Acce
     proxyUrl: cluster.proxyUrl
       ? httpProxy(cluster.proxyUrl, `${what}: proxy-url`)
       : proxyFromEnvironment(url, env),
-    credentials: createCredentials({ user, name: userName, source, cluster: clusterInfo(cluster) }, clock),
+    credentials: createCredentials(
+      { user, name: userName, source, cluster: clusterInfo(cluster), files, warn },
+      clock,
+    ),
     trust,
   };
 }
@@ -310,7 +324,14 @@ function inClusterAccess({
     namespace: existsSync(namespaceFile) ? readFileSync(namespaceFile, 'utf8').trim() : '',
     description: source,
     credentials: createCredentials(
-      { name: 'service-account', source, user: { tokenFile: join(folder, 'token') }, cluster: {} },
+      {
+        name: 'service-account',
+        source,
+        user: { tokenFile: join(folder, 'token') },
+        cluster: {},
+        files: [],
+        warn: () => undefined,
+      },
       clock,
     ),
     trust: () => ({ ca: readFileSync(caFile), isUnverified: false }),

@@ -1,15 +1,18 @@
 /**
  * The auth provider `oidc` of kubeconfigs, as client-go has it: the id-token of the file, and after its expiry those that the refresh-token gets.
  * The authenticator of client-node refreshes before each use once it has refreshed, loses a refresh-token that the provider does not replace,
- * and never sends the client-secret.
+ * and never sends the client-secret. Renewed tokens are written into the file, as client-go does: the provider may accept a refresh token once.
  */
 
+import { isDeepStrictEqual } from 'node:util';
+import { messageOf } from '../../base/errors.ts';
 import { ownValue, parseJson, isJsonObject, textAt, type JsonObject } from '../../base/json.ts';
 import type { Clock } from '../../base/clock.ts';
 import { plainAccess, type RequestHeaders, type ServerAccess } from '../access.ts';
 import { Transport } from '../client/transport.ts';
-import { readTextFile, textOf } from './kubeconfig-file.ts';
+import { readTextFile, textOf, type UserEntry } from './kubeconfig-file.ts';
 import { proxyFromEnvironment } from './proxy-environment.ts';
+import { StoredTokens, type Tokens } from './stored-tokens.ts';
 
 const TIMEOUT_MS = 30_000;
 /** Of the provider's description, and of its tokens. */
@@ -19,18 +22,22 @@ const EXPIRY_MARGIN_MS = 10_000;
 
 export class OidcProvider {
   readonly #config: JsonObject;
-  readonly #what: { readonly entry: string; readonly source: string };
+  readonly #entry: Omit<UserEntry, 'user' | 'cluster'>;
   readonly #clock: Clock;
-  #idToken: string;
-  #refreshToken: string;
+  readonly #stored: StoredTokens;
+  #tokens: Tokens;
+  /** Those of the file when it was last read or written. */
+  #inFile: Tokens;
+  #isWarned = false;
 
-  /** `config`: of the auth provider. `what`: the entry of the kubeconfig, and the file, for messages. */
-  constructor(config: JsonObject, what: { readonly entry: string; readonly source: string }, clock: Clock) {
+  /** `config`: of the auth provider. */
+  constructor(config: JsonObject, entry: Omit<UserEntry, 'user' | 'cluster'>, clock: Clock) {
     this.#config = config;
-    this.#what = what;
+    this.#entry = entry;
     this.#clock = clock;
-    this.#idToken = textAt(config, 'id-token');
-    this.#refreshToken = textAt(config, 'refresh-token');
+    this.#stored = new StoredTokens(entry.files, entry.name);
+    this.#tokens = { idToken: textAt(config, 'id-token'), refreshToken: textAt(config, 'refresh-token') };
+    this.#inFile = this.#tokens;
   }
 
   async applyAuthentication(
@@ -42,25 +49,59 @@ export class OidcProvider {
 
   /** An id-token that has not expired. */
   async #token(): Promise<string> {
-    if (this.#clock.now() + EXPIRY_MARGIN_MS < expiryMs(this.#idToken)) return this.#idToken;
-    if (this.#refreshToken === '') throw new Error('the id-token has expired, and there is no refresh-token');
+    if (this.#isFresh()) return this.#tokens.idToken;
+    using _lock = await this.#stored.lock();
+    this.#reread();
+    if (!this.#isFresh()) await this.#renew();
+    return this.#tokens.idToken;
+  }
+
+  #isFresh(): boolean {
+    return this.#clock.now() + EXPIRY_MARGIN_MS < expiryMs(this.#tokens.idToken);
+  }
+
+  /** Another program may have used the refresh token, and stored the next one. */
+  #reread(): void {
+    const found = this.#stored.read();
+    if (found === undefined || isDeepStrictEqual(found, this.#inFile)) return;
+    this.#inFile = found;
+    this.#tokens = found;
+  }
+
+  async #renew(): Promise<void> {
+    const { refreshToken } = this.#tokens;
+    if (refreshToken === '') throw new Error('the id-token has expired, and there is no refresh-token');
     const issuer = this.#required('idp-issuer-url').replace(/\/+$/u, '');
     const { body: found } = await this.#request(`${issuer}/.well-known/openid-configuration`);
     const endpoint = textAt(found, 'token_endpoint');
     if (endpoint === '') throw new Error(`${issuer} names no token_endpoint`);
-    const renewed = await this.#refresh(endpoint);
+    const renewed = await this.#refresh(endpoint, refreshToken);
     const idToken = textAt(renewed, 'id_token');
     if (idToken === '') throw new Error(`${endpoint} returned no id_token`);
-    this.#idToken = idToken;
     // Without another one, the refresh token stays valid (RFC 6749 6).
-    this.#refreshToken = textAt(renewed, 'refresh_token') || this.#refreshToken;
-    return idToken;
+    this.#tokens = { idToken, refreshToken: textAt(renewed, 'refresh_token') || refreshToken };
+    this.#store();
   }
 
-  async #refresh(endpoint: string): Promise<JsonObject> {
+  #store(): void {
+    const { name, files, warn } = this.#entry;
+    try {
+      if (files.length > 0) this.#stored.write(this.#tokens);
+      this.#inFile = this.#tokens;
+    } catch (error) {
+      if (this.#isWarned || this.#tokens.refreshToken === this.#inFile.refreshToken) return;
+      this.#isWarned = true;
+      warn(
+        `the identity provider has replaced the refresh-token of user ${name}, and the new one cannot be stored: ${messageOf(error)}; ` +
+          'when this program ends, log in again',
+      );
+    }
+  }
+
+  async #refresh(endpoint: string, refreshToken: string): Promise<JsonObject> {
     const id = this.#required('client-id');
     const secret = textAt(this.#config, 'client-secret');
-    const grant = { grant_type: 'refresh_token', refresh_token: this.#refreshToken };
+    const grant = { grant_type: 'refresh_token', refresh_token: refreshToken };
     const inForm = { ...grant, client_id: id, ...(secret === '' ? {} : { client_secret: secret }) };
     const first =
       secret === '' ? undefined : await this.#request(endpoint, grant, { authorization: basic(id, secret) });
@@ -103,7 +144,8 @@ export class OidcProvider {
     const access = plainAccess(url.origin);
     const data = textOf(this.#config, 'idp-certificate-authority-data');
     const file = textOf(this.#config, 'idp-certificate-authority');
-    const { entry, source } = this.#what;
+    const { name, source } = this.#entry;
+    const entry = `users[${name}].auth-provider.config`;
     const ca =
       data === undefined
         ? file && readTextFile(file, `${entry}.idp-certificate-authority`, source)

@@ -7,19 +7,9 @@ import { loadAuthenticator, type User } from './client-node-parts.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, objectField, type JsonObject } from '../../base/json.ts';
 import type { ClientCertificate, Credentials, RequestHeaders } from '../access.ts';
-import { textOf } from './kubeconfig-file.ts';
+import { textOf, type UserEntry } from './kubeconfig-file.ts';
 import { OidcProvider } from './oidc-provider.ts';
 import { TransportError } from '../types.ts';
-
-export interface UserEntry {
-  /** The `user` of the kubeconfig, as parsed; paths in it are absolute. */
-  readonly user: JsonObject;
-  readonly name: string;
-  /** The kubeconfig, for messages. */
-  readonly source: string;
-  /** Information about the cluster that an exec plugin may receive. */
-  readonly cluster: JsonObject;
-}
 
 export interface PluginOptions {
   readonly entry: UserEntry;
@@ -66,15 +56,14 @@ class PluginCredentials implements Credentials {
   #renewedAtMs = -Infinity;
 
   constructor(options: PluginOptions) {
-    const { name, user, source } = options.entry;
+    const { name, user } = options.entry;
     this.#options = options;
     const provider = user['auth-provider'];
     const kind = isJsonObject(provider) ? (textOf(provider, 'name') ?? '') : 'exec';
     this.#what = `the credential plugin of user ${name} (${kind})`;
     this.#user = pluginUser(options.entry);
     if (kind !== 'oidc' || !isJsonObject(provider)) return;
-    const entry = `users[${name}].auth-provider.config`;
-    this.#oidc = new OidcProvider(objectField(provider, 'config'), { entry, source }, options.clock);
+    this.#oidc = new OidcProvider(objectField(provider, 'config'), options.entry, options.clock);
   }
 
   headers(): RequestHeaders | Promise<RequestHeaders> {
