@@ -424,7 +424,7 @@ export class Fleet {
       version,
       host: { ...host, client: confinedClient(borrowed, vcluster.namespace) },
       serverOf: serverOf(vcluster),
-      parseKubeconfig: kubeconfigParser(this.#reader, vcluster),
+      parseKubeconfig: kubeconfigParser(this.#reader, vcluster, start.signal),
       eventSeries: this.#eventSeries,
       createSandbox: (sandbox) => createSandbox({ ...sandbox, idleMs: SANDBOX_IDLE_MS }),
       ...sync,

@@ -55,7 +55,7 @@ export class ThreadReader implements ValuesReader {
   /** What the texts of each namespace may take. */
   readonly #shares = new Map<string, TokenBucket>();
   /** Of requests whose namespace has used its share. */
-  readonly #later = new Set<Timer>();
+  readonly #later = new Map<Timer, Job>();
   #idle: Timer | undefined;
   #thread: ReadingThread | undefined;
   #jobs = 0;
@@ -89,7 +89,10 @@ export class ThreadReader implements ValuesReader {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     this.#idle?.cancel();
-    for (const timer of this.#later) timer.cancel();
+    for (const [timer, job] of this.#later) {
+      timer.cancel();
+      job.reject(closed());
+    }
     await this.#thread?.end(closed());
   }
 
@@ -112,7 +115,7 @@ export class ThreadReader implements ValuesReader {
       const [key, job] = next;
       const share = this.#shareOf(job.namespace);
       const waitMs = share.spend(0);
-      if (waitMs > 0) {
+      if (waitMs > 0 && !this.#isClosed) {
         this.#addLater(key, job, Math.ceil(waitMs));
         continue;
       }
@@ -129,7 +132,7 @@ export class ThreadReader implements ValuesReader {
       this.#later.delete(timer);
       this.#add(key, job);
     });
-    this.#later.add(timer);
+    this.#later.set(timer, job);
   }
 
   #shareOf(namespace: string): TokenBucket {
@@ -209,18 +212,27 @@ function unreadable(what: 'time' | 'memory'): UnreadableError {
   return new UnreadableError(`the text takes too much ${what} to read: shorten it`);
 }
 
-/** For one sync, which reads the Secret again now and then: its kubeconfig is parsed when it has changed. */
+/** For one sync, which reads the Secret again now and then: its kubeconfig is parsed when it has changed. Rejects when `signal` aborts. */
 export function kubeconfigParser(
   reader: Pick<ValuesReader, 'kubeconfig'>,
   vcluster: { readonly namespace: string },
+  signal: AbortSignal,
 ): ParseKubeconfig {
   let last: { readonly text: string; readonly config: Kubeconfig } | undefined;
   return async (text, source) => {
     if (last?.text === text) return last.config;
     if (text.length > TEXT_CHARS_MAX)
       throw new TerminalError(`${source} has more than ${TEXT_CHARS_MAX} characters: shorten it`);
-    const config = await reader.kubeconfig(vcluster, text, source);
-    last = { text, config };
-    return config;
+    const aborted = Promise.withResolvers<never>();
+    const abort = (): void => aborted.reject(signal.reason);
+    signal.addEventListener('abort', abort);
+    if (signal.aborted) abort();
+    try {
+      const config = await Promise.race([reader.kubeconfig(vcluster, text, source), aborted.promise]);
+      last = { text, config };
+      return config;
+    } finally {
+      signal.removeEventListener('abort', abort);
+    }
   };
 }

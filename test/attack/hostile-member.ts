@@ -40,7 +40,12 @@ export class HostileMember implements AsyncDisposable {
   }
 
   /** All have joined, and the hostile one has the copy of `default/web` with 10.9.0.1. */
-  static async open({ limits = {}, values = {}, ...options }: Setup = {}): Promise<HostileMember> {
+  static async open({
+    limits = {},
+    values = {},
+    defaults = {},
+    ...options
+  }: Setup = {}): Promise<HostileMember> {
     await using stack = new AsyncDisposableStack();
     const world = await newEmbeddedFleet();
     const others: Installed[] = [];
@@ -60,7 +65,7 @@ export class HostileMember implements AsyncDisposable {
     stack.use(host);
     stack.use(virtual);
     stack.use(world);
-    const fleet = await world.start({ host: access, fleet: { limits } }, options);
+    const fleet = await world.start({ host: access, fleet: { limits }, defaults }, options);
     await world.createEndpoints(hostile, 'web', '10.9.0.1');
     await world.whenCopied(hostile, 'web', '10.9.0.1');
     for (const vcluster of [...others, hostile]) await world.whenState(fleet, vcluster, 'joined');
@@ -96,6 +101,8 @@ export class HostileMember implements AsyncDisposable {
 
 interface Setup extends Pick<LocalFleetOptions, 'clock'> {
   readonly limits?: JsonObject;
+  /** Of every member. */
+  readonly defaults?: JsonObject;
   /** Of the hostile member. */
   readonly values?: JsonObject;
 }

@@ -196,12 +196,19 @@ test('the thread ends when it is idle, and with the fleet, which rejects what it
   expect(threads()).toBeGreaterThan(before);
   clock.advance(30_000);
   await eventually(threads, (count) => count === before, { what: 'the end of the thread' });
-  const slow = read.memberConfig(sources(longValues()));
-  const waiting = read.memberConfig(sources(OFF));
-  const rejected = Promise.all([slow, waiting].map((one) => expect(one).rejects.toThrow('stopping')));
+  // One namespace has used its share, so that it has to wait for the next one.
+  for (let at = 0; at < 3; at++) {
+    const one = read.memberConfig(sources(OFF));
+    await settle();
+    clock.advance(4000);
+    await one;
+  }
+  const slow = read.memberConfig(sources(longValues(), { vcluster: { namespace: 'b', name: 'b' } }));
+  const waiting = [OFF, OFF].map((text) => read.memberConfig(sources(text)));
+  const ended = Promise.all([slow, ...waiting].map((one) => one.catch((error: unknown) => String(error))));
   await settle();
   await read[Symbol.asyncDispose]();
-  await rejected;
+  expect(new Set(await ended)).toEqual(new Set(['TransportError: the fleet is stopping']));
 });
 
 test('a kubeconfig is parsed once for each text, and is no longer than values', async () => {
@@ -214,11 +221,20 @@ test('a kubeconfig is parsed once for each text, and is no longer than values', 
       },
     },
     { namespace: 'team-a' },
+    new AbortController().signal,
   );
   const [one, two] = ['1', '2'].map((token) => kubeconfigText('vc', { server: 'https://a' }, { token }));
   for (const text of [one, one, two, two, one]) await parse(text ?? '', 'Secret');
   expect(texts).toEqual([one, two, one]);
   await expect(parse(' '.repeat(131_073), 'Secret')).rejects.toThrow('more than 131072 characters');
+});
+
+test('a sync that ends does not wait for its kubeconfig', async () => {
+  const ending = new AbortController();
+  const kubeconfig = (): Promise<never> => new Promise<never>(() => undefined);
+  const parsed = kubeconfigParser({ kubeconfig }, { namespace: 'team-a' }, ending.signal)('a', 'Secret');
+  ending.abort(new Error('the member ends'));
+  await expect(parsed).rejects.toThrow('the member ends');
 });
 
 test('a kubeconfig is read there too', async () => {
