@@ -9,7 +9,7 @@ const SYSTEM = [
   'test/sim/memory.test.ts',
   'test/scenarios/embedded-{broken-kinds,live-commands,operation,shutdown}.test.ts',
   'test/config/one-more-field.test.ts',
-  'test/cli/{api,compile-cache,eval,patch-warnings,process-lifecycle,run}.test.ts',
+  'test/cli/{api,compile-cache,eval,patch-warnings,process-lifecycle,run,wrong-inputs}.test.ts',
   'test/cli/demo/demo.test.ts',
   'test/cli/test/*.test.ts',
   'test/apiserver/request/read-body.test.ts',

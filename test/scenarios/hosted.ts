@@ -63,11 +63,25 @@ export function hostedScenarios(newWorld: NewWorld): void {
         { release: packed },
         { owner: 'helm', name: world.vcluster, status: 'deployed' },
       );
+      // A tenant's Secret with such labels, which a syncer has copied.
+      await store(
+        world,
+        'a-tenants',
+        { release: 'none' },
+        { owner: 'helm', name: world.vcluster, status: 'deployed', 'vcluster.loft.sh/managed-by': 'other' },
+      );
       const { out, code } = await run(world, ['migrate', '-o', 'helm']);
       expect([code, out]).toEqual([0, expect.stringContaining(`name: ${world.vcluster}`)]);
       const { out: text } = await run(world, ['migrate']);
       expect(text).toContain('ingresses');
       expect(text).toContain(`namespace: ${world.hostNamespace}`);
+      await world.host.merge('Secret', [world.hostNamespace, `sh.helm.release.v1.${world.vcluster}.v1`], {
+        data: { release: Buffer.from('no release').toString('base64') },
+      });
+      expect(await run(world, ['migrate'])).toMatchObject({
+        code: 2,
+        err: expect.stringMatching(/^error: Secret "\S+" has no release of Helm: /u) as string,
+      });
     });
 
     test('what is missing is named, with what to do', async () => {
