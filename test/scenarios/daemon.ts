@@ -21,6 +21,8 @@ export interface DaemonOptions {
   readonly httpUrl: string;
   readonly guardian: Guardian;
   readonly env?: Readonly<Record<string, string>>;
+  /** Of another build. Default: this one. */
+  readonly checkout?: string;
 }
 
 export class Daemon extends RunningDaemon {
@@ -35,10 +37,11 @@ export class Daemon extends RunningDaemon {
   constructor(options: DaemonOptions) {
     super(options.httpUrl);
     this.startedAtMs = performance.now();
+    const { checkout = ROOT } = options;
     this.#child = options.guardian.spawn(
       process.execPath,
-      [join(ROOT, 'src', 'main.ts'), 'run', ...options.args],
-      { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], env: { ...cleanEnv(), ...options.env } },
+      [join(checkout, 'src', 'main.ts'), 'run', ...options.args],
+      { cwd: checkout, stdio: ['ignore', 'pipe', 'pipe'], env: { ...cleanEnv(), ...options.env } },
     );
     this.pid = this.#child.pid ?? 0;
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.#stderr += text));

@@ -71,6 +71,8 @@ export interface StartOptions {
   /** Kubeconfig files to use instead of the administrator's. */
   kubeconfigs?: Partial<Record<ClusterName, string>>;
   env?: Readonly<Record<string, string>>;
+  /** Of another build. */
+  checkout?: string;
 }
 
 const FENCE = 'fence-';
@@ -173,6 +175,7 @@ export class World implements AsyncDisposable, Placement {
       httpUrl: `http://127.0.0.1:${port}`,
       guardian: this.#guardian,
       ...(options.env === undefined ? {} : { env: options.env }),
+      ...(options.checkout === undefined ? {} : { checkout: options.checkout }),
     });
     this.#daemons.push(this.#stack.use(daemon));
     return Object.assign(daemon, { configPath });
