@@ -51,6 +51,8 @@ export class PatchError extends Error {
   readonly retryAfterMs: number | undefined;
   /** The object is synced but for the paths of failed patches. */
   readonly isRestSynced: boolean;
+  /** Of other patches that fail on the same object. */
+  readonly others: readonly PatchError[];
 
   constructor(
     message: string,
@@ -61,6 +63,7 @@ export class PatchError extends Error {
       readonly excerpt?: string;
       readonly retryAfterMs?: number | undefined;
       readonly isRestSynced?: boolean;
+      readonly others?: readonly PatchError[];
     },
     options?: ErrorOptions,
   ) {
@@ -71,12 +74,21 @@ export class PatchError extends Error {
     this.excerpt = details.excerpt ?? '';
     this.retryAfterMs = details.retryAfterMs;
     this.isRestSynced = details.isRestSynced ?? false;
+    this.others = details.others ?? [];
   }
 
   /** The same failure of an object that is synced but for the paths of failed patches. */
   ofSyncedRest(): PatchError {
+    return this.#copy(true, this.others);
+  }
+
+  with(others: readonly PatchError[]): PatchError {
+    return others.length === 0 ? this : this.#copy(this.isRestSynced, others);
+  }
+
+  #copy(isRestSynced: boolean, others: readonly PatchError[]): PatchError {
     const { index, path, kind, excerpt, retryAfterMs } = this;
-    const details = { index, path, kind, excerpt, retryAfterMs, isRestSynced: true };
+    const details = { index, path, kind, excerpt, retryAfterMs, isRestSynced, others };
     return new PatchError(this.message, details, { cause: this });
   }
 

@@ -46,12 +46,28 @@ function listOf(path: ConfigPath): string | undefined {
   return path.includes('toHost') && typeof key === 'string' ? key : undefined;
 }
 
-/** The identity of an object and its bookkeeping keys must stay as the translation wrote them. */
+const SERVER_SETS_IT = 'each API server sets its own';
+const TRANSLATED = 'the translation depends on it';
+/** Of protected metadata that no API server sets. */
+const METADATA_REASONS: Readonly<Record<string, string>> = {
+  name: TRANSLATED,
+  namespace: TRANSLATED,
+  uid: TRANSLATED,
+  annotations: TRANSLATED,
+  labels: TRANSLATED,
+  finalizers: 'a copy would stay forever, because no controller of the host removes it',
+  ownerReferences: 'the host deletes a copy with its owner; endpointSyncer.owner sets one',
+};
+
+/** The metadata of an object other than its annotations and labels, and its bookkeeping keys, must stay as the translation wrote them. */
 function checkTarget(target: string, path: ConfigPath, checks: ConfigChecks): Finding[] {
   const [first, second, third] = checks.pathSegments(target) ?? [];
   if (first !== 'metadata' || typeof second !== 'string') return [];
   const refuse = (what: string): Finding[] => [
-    errorAtValue([...path, 'path'], `${what} cannot be patched: the translation depends on it`),
+    errorAtValue(
+      [...path, 'path'],
+      `${what} cannot be patched: ${METADATA_REASONS[second] ?? SERVER_SETS_IT}`,
+    ),
   ];
   if (checks.isProtected([first, second])) return refuse(`metadata.${second}`);
   const isBookkeeping = typeof third === 'string' && checks.isProtected([first, second, third]);

@@ -146,6 +146,19 @@ describe('targets', () => {
     expect(problem).toBe(`5:13 ${BASE}[0].path ${what} cannot be patched: the translation depends on it`);
   });
 
+  test.each<[string, string]>([
+    ['metadata.finalizers', 'a copy would stay forever'],
+    ['metadata.finalizers[0]', 'a copy would stay forever'],
+    ['metadata["ownerReferences"].0.uid', 'the host deletes a copy with its owner'],
+    ...'generateName selfLink resourceVersion generation creationTimestamp deletionTimestamp deletionGracePeriodSeconds managedFields'
+      .split(' ')
+      .map((field) => [`metadata.${field}`, 'each API server sets its own'] as [string, string]),
+  ])('%s is refused with the reason', (path, reason) => {
+    const problems = problemsIn(withPatches(JSON.stringify({ path, expression: 'value' })));
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain(`cannot be patched: ${reason}`);
+  });
+
   test.each([
     'metadata',
     'metadata.annotations',

@@ -12,7 +12,7 @@ import {
   isOptedOut,
   SKIP_BACKSYNC,
 } from '../../syncer/reconcile/decide.ts';
-import { describePatchError } from '../output/terminal.ts';
+import { patchErrorLine } from '../output/terminal.ts';
 import type { ObjectPlan, ReferencePlan } from '../../syncer/rehearsal.ts';
 import type { DaemonState, ReportedEvent } from './reports.ts';
 import type { Config } from '../../config/config.ts';
@@ -191,9 +191,10 @@ function failed(error: unknown, what: string, { events }: StatusFacts): SyncStat
     const after = events.some(({ note }) => note.includes('quarantin'))
       ? '; the expression is quarantined for this object and retried with increasing delays'
       : '';
-    const [message = ''] = describePatchError(error).split('\n');
-    const how = error.isRestSynced ? 'is synced except for a patch that fails' : 'is not synced';
-    return statusAs('failed', 'PatchFailed', `${what} ${how}: ${message}${after}`);
+    const messages = [error, ...error.others].map(patchErrorLine);
+    const except = messages.length === 1 ? 'a patch that fails' : `${messages.length} patches that fail`;
+    const how = error.isRestSynced ? `is synced except for ${except}` : 'is not synced';
+    return statusAs('failed', 'PatchFailed', `${what} ${how}: ${messages.join('; ')}${after}`);
   }
   return statusAs('failed', 'SyncError', `${what} is not synced: ${messageOf(error)}`);
 }

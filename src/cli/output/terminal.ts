@@ -127,10 +127,16 @@ function isActionable(error: unknown): error is Error {
   return [TerminalError, StatusError, StoreError, PatchError].some((type) => error instanceof type);
 }
 
-/** One line with index and path, then the expression with a caret where the place is known. */
-export function describePatchError({ index, path, kind, message, excerpt }: PatchError): string {
+/** A line with index and path, then the expression with a caret where the place is known; the same of other patches that fail. */
+export function describePatchError(error: PatchError): string {
+  return [error, ...error.others]
+    .map((each) => `${patchErrorLine(each)}${each.excerpt === '' ? '' : `\n${each.excerpt}`}`)
+    .join('\n');
+}
+
+export function patchErrorLine({ index, path, kind, message }: PatchError): string {
   const place = path === '' ? '' : ` at ${plainText(path)}`;
-  return `patches[${index}]${place}: ${plainText(message)} (${kind})${excerpt === '' ? '' : `\n${excerpt}`}`;
+  return `patches[${index}]${place}: ${plainText(message)} (${kind})`;
 }
 
 export function describeFailure(error: unknown): string {

@@ -101,7 +101,8 @@ async function roundTrip(
       mismatches.push(...differences(rule, crossing(original, parts), crossing(back, parts)));
     } catch (error) {
       if (!(error instanceof PatchError)) throw error;
-      mismatches.push({ subject, path: error.path, expected: 'no error', actual: errorEntry(error) });
+      for (const each of allOf(error))
+        mismatches.push({ subject, path: each.path, expected: 'no error', actual: errorEntry(each) });
     }
   }
   return mismatches;
@@ -336,7 +337,8 @@ function outcomeOf(
       outcome[one.kind === 'object' ? side : other].push(asJson(withoutBookkeeping(one.object)));
     else {
       const object = { kind: one.of, ...parseKey(one.key) };
-      if (one.kind === 'failed') outcome.errors.push({ object, ...errorEntry(one.error) });
+      if (one.kind === 'failed')
+        outcome.errors.push(...allOf(one.error).map((error) => ({ object, ...errorEntry(error) })));
       else outcome.skipped.push({ ...object, reason: one.reason });
     }
   }
@@ -346,6 +348,10 @@ function outcomeOf(
 function eventEntry({ resource, regarding, ...event }: RenderedWorld['events'][number]): JsonObject {
   const object = { kind: resource.kind, ...parseKey(objectKey(regarding)) };
   return { object, type: event.type, reason: event.reason, contains: event.note };
+}
+
+function allOf<T>(error: T): readonly (T | PatchError)[] {
+  return error instanceof PatchError ? [error, ...error.others] : [error];
 }
 
 /** A failure as an entry of `errors`, without its object. */

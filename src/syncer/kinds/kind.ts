@@ -4,7 +4,7 @@ import type { RecordedEvent, IndexFunctions, Lister } from '../../kube/types.ts'
 import { asJson, type KubeObject, type ObjectKey, type Resource } from '../../kube/object.ts';
 import { objectField, type JsonObject } from '../../base/json.ts';
 import type { Fields } from '../patch/check-patch.ts';
-import type { ResultProblem } from '../patch/pipeline.ts';
+import type { ValidateResult } from '../patch/pipeline.ts';
 import type { ContentRules, NameTranslator } from '../translate/types.ts';
 
 export type GateReason =
@@ -43,7 +43,7 @@ export interface SyncedKind {
   /** Appended to the Event about a copy that is deleted repeatedly: a likely cause. A sentence with a leading space, or ''. */
   readonly deletionHint: string;
   readonly translationNote: string;
-  readonly validate: (before: JsonObject, after: JsonObject) => ResultProblem | undefined;
+  readonly validate: ValidateResult;
   /** The virtual Service that decides about an object; `virtual` is undefined where the object is gone. */
   serviceKey(key: ObjectKey, virtual: KubeObject | undefined): ObjectKey | undefined;
   readonly indexes: IndexFunctions;

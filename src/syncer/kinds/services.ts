@@ -158,7 +158,7 @@ export function createServiceKind({ hasSyncedEndpoints, allow }: ServiceKindOpti
 }
 
 export function serviceValidation(allow: readonly AddressField[]): SyncedKind['validate'] {
-  return (before, after) => validateService(before, after, withheldFields(allow));
+  return (before, after, concerns) => validateService(before, after, withheldFields(allow), concerns);
 }
 
 function withheldFields(allow: readonly AddressField[]): readonly AddressField[] {

@@ -1,7 +1,7 @@
 /** Compiles the configured patches: paths to segments, expressions to programs, and the directions in which each path is synced. */
 
 import { parsePath, type Segment, printPath } from './path-syntax.ts';
-import { IDENTITY_KEYS, isProtected } from './protect.ts';
+import { isProtected, OWN_METADATA } from './protect.ts';
 import { compileReference, type CompiledReference } from './reference-parts.ts';
 import { locate, type Path } from './walk.ts';
 import type { Direction } from './types.ts';
@@ -178,10 +178,13 @@ function protection(segments: readonly Segment[]): Pick<Path, 'isProtected'> {
 }
 
 function touchesProtected(segments: readonly Segment[]): boolean {
-  if (segments.length === 0) return true;
-  if (!mayBeKey(segments[0], ['metadata'])) return false;
-  if (segments.length === 1) return true;
-  return segments.length === 2 && mayBeKey(segments[1], ['annotations', 'labels', ...IDENTITY_KEYS]);
+  const [first, second] = segments;
+  if (first === undefined) return true;
+  if (!mayBeKey(first, ['metadata'])) return false;
+  if (segments.length <= 1) return true;
+  // The check of the configuration knows what a path that begins with `metadata` leads to.
+  if (first.kind !== 'key' && second?.kind === 'key') return true;
+  return segments.length === 2 && mayBeKey(second, ['annotations', 'labels', ...OWN_METADATA]);
 }
 
 function mayBeKey(segment: Segment | undefined, keys: readonly string[]): boolean {

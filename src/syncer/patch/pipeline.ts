@@ -57,6 +57,7 @@ export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
     async apply(direction, object, context) {
       if (isEmpty) return { object, ...NO_REFERENCES };
       const failed: PatchError[] = [];
+      let stop: PatchError | undefined;
       for (;;) {
         const run = new PatchRun({ ...options, rulesOf }, { direction, object, context, failed });
         try {
@@ -64,12 +65,18 @@ export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
             const pending = run.apply(stage);
             if (pending !== undefined) await pending;
           }
-          return run.finish(stages[direction]);
-        } catch (error) {
-          if (!mayBeLeftOut(error, failed, options)) throw error;
-          failed.push(error); // and again without this patch: the results of the others are cached
+          const patched = run.finish(stages[direction]);
+          if (stop === undefined) return patched;
+          break;
+        } catch (thrown) {
+          const error = run.causeOf(thrown, stages[direction].flat());
+          if (!(error instanceof PatchError) || failed.some(({ index }) => index === error.index))
+            throw error;
+          failed.push(error); // and again without this patch, for the others: their results are cached
+          if (!mayBeLeftOut(error, options)) stop ??= error;
         }
       }
+      throw stop.with(failed.filter((error) => error !== stop));
     },
     ...createFlow(patches, options.contentMembers),
     rulesOf,
@@ -77,14 +84,11 @@ export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
 }
 
 function mayBeLeftOut(
-  error: unknown,
-  failed: readonly PatchError[],
+  { index }: PatchError,
   { onError, compiled, contentMembers }: PipelineOptions,
-): error is PatchError {
-  if (onError !== 'path' || !(error instanceof PatchError)) return false;
-  const patch = compiled.patches[error.index];
-  const isAgain = failed.some(({ index }) => index === error.index);
-  return patch !== undefined && !isAgain && mayBeKept(patch, contentMembers);
+): boolean {
+  const patch = compiled.patches.find((each) => each.index === index);
+  return onError === 'path' && patch !== undefined && mayBeKept(patch, contentMembers);
 }
 
 function stagesOf(patches: readonly CompiledPatch[]): readonly Stage[] {
@@ -105,13 +109,23 @@ export interface ResultProblem {
   readonly message: string;
 }
 
+/** Which places count. */
+export type Concerns = (path: ConcretePath) => boolean;
+
+/** The first error in the object that patches have changed, and that it did not have before. */
+export type ValidateResult = (
+  before: JsonObject,
+  after: JsonObject,
+  concerns?: Concerns,
+) => ResultProblem | undefined;
+
 interface RunSettings {
   /** Undefined if no patch has an expression or a filter. */
   readonly evaluator: Evaluator | undefined;
   readonly references: ReferenceRules;
   readonly labels: LabelTranslator;
-  /** Returns the first error that the patches towards the host caused; undefined: every result is accepted. */
-  readonly validate?: ((before: JsonObject, after: JsonObject) => ResultProblem | undefined) | undefined;
+  /** Undefined: every result is accepted. */
+  readonly validate?: ValidateResult | undefined;
 }
 
 /** Independent patches, whose requests are sent to the sandbox together. */
@@ -356,6 +370,21 @@ class PatchRun {
     const cause = patches.findLast((patch) => mayHaveWritten(patch, problem.path)) ?? patches.at(-1);
     if (cause !== undefined) throw patchError(cause, problem.message, { path: problem.path, kind: 'result' });
   }
+
+  /** A patch that fails where an earlier one has left an invalid value is not at fault: the error is that of the earlier one. */
+  causeOf(error: unknown, patches: readonly CompiledPatch[]): unknown {
+    const failing = patches.findIndex(({ index }) => error instanceof PatchError && index === error.index);
+    const patch = patches[failing];
+    if (patch === undefined) return error;
+    const problem = this.#settings.validate?.(this.#input, this.#object, (path) =>
+      mayHaveWritten(patch, path),
+    );
+    if (problem === undefined) return error;
+    const { path, message } = problem;
+    const earlier = patches.slice(0, failing).filter((each) => !this.#isLeftOut(each));
+    const cause = earlier.findLast((each) => mayHaveWritten(each, path));
+    return cause === undefined ? error : patchError(cause, message, { path, kind: 'result' });
+  }
 }
 
 /** With the first error in the order of the tasks, when all of them have settled. */
@@ -468,7 +497,8 @@ export function measuredPipeline(
         metrics.patched((clock.monotonicMs() - startedMs) / 1000);
         return patched;
       } catch (error) {
-        if (error instanceof PatchError) metrics.patchFailed(error.kind);
+        if (error instanceof PatchError)
+          for (const { kind } of [error, ...error.others]) metrics.patchFailed(kind);
         throw error;
       }
     },

@@ -5,6 +5,7 @@ import { isBookkeepingAnnotation } from '../translate/bookkeeping.ts';
 import { isBookkeepingLabel } from '../translate/labels.ts';
 import {
   isJsonObject,
+  jsonEquals,
   objectField,
   ownValue,
   setOwn,
@@ -13,12 +14,16 @@ import {
 } from '../../base/json.ts';
 import type { ConcretePath } from '../translate/types.ts';
 
-export const IDENTITY_KEYS: readonly string[] = ['name', 'namespace', 'uid'];
+/** What no patch may change: the identity of an object, what an API server sets, and what decides when a copy goes. */
+export const OWN_METADATA: readonly string[] = (
+  'name namespace uid generateName selfLink resourceVersion generation creationTimestamp deletionTimestamp ' +
+  'deletionGracePeriodSeconds finalizers ownerReferences managedFields'
+).split(' ');
 
 export function isProtected(path: ConcretePath): boolean {
   const [root, field, key] = path;
   if (root !== 'metadata' || typeof field !== 'string') return false;
-  if (path.length === 2) return IDENTITY_KEYS.includes(field);
+  if (path.length === 2) return OWN_METADATA.includes(field);
   if (path.length !== 3 || typeof key !== 'string') return false;
   if (field === 'annotations') return isBookkeepingAnnotation(key);
   return field === 'labels' && isBookkeepingLabel(key);
@@ -28,7 +33,8 @@ type Restored =
   | { readonly ok: true; readonly object: JsonObject }
   | { readonly ok: false; readonly path: ConcretePath; readonly message: string };
 
-/** Bookkeeping keeps its old value, because an expression over all annotations does not see it; a changed name, namespace or uid is an error. */
+/** Bookkeeping keeps its old value, because an expression over all annotations does not see it; so does other metadata that is no longer there. A
+ * change of it is an error. */
 export function restoreProtected(
   before: JsonObject,
   after: JsonObject,
@@ -42,9 +48,9 @@ export function restoreProtected(
   }
   const oldMeta = objectField(before, 'metadata');
   let metadata = now ?? {};
-  for (const key of IDENTITY_KEYS) {
-    const [was, is] = [ownValue(oldMeta, key), ownValue(metadata, key)];
-    if (was === is) continue;
+  for (const key of OWN_METADATA) {
+    const [was, is] = [ownValue(oldMeta, key), ownValue(metadata, key) ?? undefined];
+    if (jsonEquals(was, is)) continue;
     if (is !== undefined && onIdentityChange === 'fail') {
       return { ok: false, path: ['metadata', key], message: `a patch may not change metadata.${key}` };
     }

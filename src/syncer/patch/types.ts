@@ -60,7 +60,8 @@ export interface PatchPipeline extends FlowRules {
   readonly isEmpty: boolean;
   /** An expression towards the host reads `context.hostObject`, so its result can change with the host copy. */
   readonly readsHostObject: boolean;
-  /** In order (toVirtual: reversed), each on the result of those before. Rejects with the first `PatchError`, unless `onError` leaves it out. */
+  /** In order (toVirtual: reversed), each on the result of those before. Rejects with the first `PatchError` that `onError` does not
+   * leave out, which has those of other patches. */
   apply(direction: Direction, object: JsonObject, context: PatchContext): Promise<PatchedObject>;
 }
 

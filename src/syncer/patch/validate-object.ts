@@ -2,19 +2,7 @@
  * translation decides. Only violations by patches are reported; those that the object had before are left to the API server. */
 
 import { ENDPOINTS_RULES, sliceRules } from '../../kube/endpoint-rules.ts';
-import {
-  Field,
-  flag,
-  isEmptyValue,
-  list,
-  map,
-  struct,
-  text,
-  textOf,
-  type FieldRule,
-  type Rule,
-  type Violation,
-} from '../../kube/field-rules.ts';
+import { Field, isEmptyValue, map, struct, type FieldRule, type Violation } from '../../kube/field-rules.ts';
 import { labelKeyProblem, labelValueProblem } from '../../kube/names.ts';
 import { isHeadless, SERVICE_RULES, withoutOtherTypes } from '../../kube/service-rules.ts';
 import {
@@ -26,41 +14,42 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../base/json.ts';
-import type { ResultProblem } from './pipeline.ts';
+import type { Concerns, ResultProblem, ValidateResult } from './pipeline.ts';
 
 /** Of kinds other than Endpoints and EndpointSlices, only the metadata is checked. */
-export function validateObject(before: JsonObject, after: JsonObject): ResultProblem | undefined {
+export const validateObject: ValidateResult = (before, after, concerns) => {
   const { apiVersion, kind } = before;
-  if (kind === 'Endpoints' && apiVersion === 'v1') return validateEndpoints(before, after);
+  if (kind === 'Endpoints' && apiVersion === 'v1') return validateEndpoints(before, after, concerns);
   if (kind === 'EndpointSlice' && apiVersion === 'discovery.k8s.io/v1')
-    return validateEndpointSlice(before, after);
-  return newViolation(before, after, () => METADATA_RULES);
-}
+    return validateEndpointSlice(before, after, concerns);
+  return newViolation(before, after, () => METADATA_RULES, concerns);
+};
 
-export function validateEndpoints(before: JsonObject, after: JsonObject): ResultProblem | undefined {
-  return identityProblem(before, after) ?? newViolation(before, after, () => ENDPOINTS);
-}
+export const validateEndpoints: ValidateResult = (before, after, concerns) =>
+  identityProblem(before, after) ?? newViolation(before, after, () => ENDPOINTS, concerns);
 
-export function validateEndpointSlice(before: JsonObject, after: JsonObject): ResultProblem | undefined {
+export const validateEndpointSlice: ValidateResult = (before, after, concerns) => {
   const rules: RulesOf = (object, old) => [...METADATA_RULES, ...sliceRules(object, old)];
-  return identityProblem(before, after) ?? newViolation(before, after, rules);
-}
+  return identityProblem(before, after) ?? newViolation(before, after, rules, concerns);
+};
 
 /** `withheld`: address fields that the configuration does not allow. */
 export function validateService(
   before: JsonObject,
   after: JsonObject,
   withheld: readonly string[],
+  concerns?: Concerns,
 ): ResultProblem | undefined {
   const identity = identityProblem(before, after);
   if (identity !== undefined) return identity;
   if (!jsonEquals(before['status'], after['status']))
     return { path: ['status'], message: 'is kept by each cluster, so a patch may not set it' };
   const [old, { spec }] = [objectField(before, 'spec'), after];
-  if (spec === before['spec'] || !isJsonObject(spec)) return newViolation(before, after, () => SERVICE);
+  if (spec === before['spec'] || !isJsonObject(spec))
+    return newViolation(before, after, () => SERVICE, concerns);
   return (
     withheldProblem(old, spec, withheld) ??
-    newViolation(before, { ...after, spec: withoutAllocated(old, spec) }, () => SERVICE)
+    newViolation(before, { ...after, spec: withoutAllocated(old, spec) }, () => SERVICE, concerns)
   );
 }
 
@@ -126,14 +115,19 @@ const IDENTITY = [['apiVersion'], ['kind'], ['metadata', 'name'], ['metadata', '
 type RulesOf = (object: JsonObject, old: JsonObject | undefined) => readonly FieldRule[];
 
 /** The first violation of `after`, unless `before` has one like it: the same value may be at another index. */
-function newViolation(before: JsonObject, after: JsonObject, rules: RulesOf): ResultProblem | undefined {
+function newViolation(
+  before: JsonObject,
+  after: JsonObject,
+  rules: RulesOf,
+  concerns: Concerns = () => true,
+): ResultProblem | undefined {
   const found = Field.violations(rules(after, before), after, before);
   if (found.length === 0) return undefined;
   const known = Field.violations(rules(before, after), before, after).map(identityOf);
   const first = found.find((violation) => {
     const at = known.indexOf(identityOf(violation));
     if (at >= 0) known.splice(at, 1);
-    return at < 0;
+    return at < 0 && concerns(violation.path);
   });
   return first && { path: first.path, message: wordingOf(first) };
 }
@@ -203,30 +197,9 @@ function mapBytes(value: JsonValue | undefined): number {
   );
 }
 
-const NOT_EMPTY: Rule = textOf('required', (value) => (value === '' ? 'must not be empty' : undefined));
-
-const OWNER = struct(
-  ['apiVersion', NOT_EMPTY],
-  ['kind', NOT_EMPTY],
-  ['name', NOT_EMPTY],
-  ['uid', NOT_EMPTY],
-  ['controller', flag],
-  ['blockOwnerDeletion', flag],
-);
-
-const TEXTS = ['generateName', 'resourceVersion', 'selfLink', 'creationTimestamp', 'deletionTimestamp'];
-
+/** No patch changes other metadata. */
 const METADATA_RULES: readonly FieldRule[] = [
-  [
-    'metadata',
-    struct(
-      ['labels', map(labelKeyProblem, labelValueProblem)],
-      ['annotations', annotations],
-      ['finalizers', list(textOf('required', labelKeyProblem))],
-      ['ownerReferences', list(OWNER)],
-      ...TEXTS.map((key): FieldRule => [key, text]),
-    ),
-  ],
+  ['metadata', struct(['labels', map(labelKeyProblem, labelValueProblem)], ['annotations', annotations])],
 ];
 
 const ENDPOINTS = [...METADATA_RULES, ...ENDPOINTS_RULES];

@@ -346,15 +346,21 @@ export function isNamespaceMissing(error: unknown): boolean {
 }
 
 function patchOutcome(error: PatchError): Outcome {
-  const { index, kind, message, isDeterministic, retryAfterMs } = error;
-  const place = error.path === '' ? 'the whole object' : `path ${error.path}`;
-  const excerpt = error.excerpt === '' ? '' : `\n${error.excerpt}`;
-  const note = `patches[${index}], ${place}: ${message} (${kind})${excerpt}`;
-  const retry = isDeterministic ? 'never' : 'backoff';
+  const all = [error, ...error.others];
+  const delaysMs = all.flatMap(({ retryAfterMs }) => retryAfterMs ?? []);
+  const retry = all.every(({ isDeterministic }) => isDeterministic) ? 'never' : 'backoff';
   return {
-    retry: retryAfterMs === undefined ? retry : { afterMs: retryAfterMs },
-    warning: { reason: 'PatchFailed', note },
+    retry: delaysMs.length === 0 ? retry : { afterMs: Math.min(...delaysMs) },
+    warning: { reason: 'PatchFailed', note: all.map(patchNote).join('; ') },
   };
+}
+
+/** On one line, as in an Event. */
+function patchNote({ index, path, message, kind, excerpt }: PatchError): string {
+  const place = path === '' ? 'the whole object' : `path ${path}`;
+  const [line = '', caret = ''] = excerpt.split('\n');
+  const position = caret === '' ? '' : ` at column ${caret.length} of: ${line}`;
+  return `patches[${index}], ${place}: ${message} (${kind})${position}`;
 }
 
 function syncError(error: unknown): Outcome['warning'] {

@@ -149,7 +149,7 @@ export class CopyForge {
     return {
       ...merged,
       ...parts,
-      failure: parts.failure ?? failedBack?.errors[0] ?? rejected?.patched.failed?.errors[0],
+      failure: firstOf(parts.failure, failedBack?.errors, rejected?.patched.failed?.errors),
       host: isSame ? undefined : withCurrentRevision(host, pair.virtual),
       correctsDrift:
         !isSameContent || !metadataEquals(withoutRecord(host.metadata), withoutRecord(pair.host.metadata)),
@@ -167,13 +167,29 @@ export class CopyForge {
   }
 }
 
+/** With the others; of one patch, only the first failure. */
+function firstOf(
+  failure: PatchError | undefined,
+  ...more: readonly (readonly PatchError[] | undefined)[]
+): PatchError | undefined {
+  const all = [
+    ...(failure === undefined ? [] : [failure, ...failure.others]),
+    ...more.flatMap((each) => each ?? []),
+  ];
+  const [first, ...others] = new Map(all.toReversed().map((error) => [error.index, error]))
+    .values()
+    .toArray()
+    .toReversed();
+  return first?.with(others);
+}
+
 /** Throws it if the copy is invalid with what its paths keep. What the other patches wrote is validated already. */
 function failureOf(
   host: KubeObject,
   { desired, patched }: PatchedCopy,
   { validate, content }: SyncedKind,
 ): PatchError | undefined {
-  const failure = patched.failed?.errors[0];
+  const failure = firstOf(undefined, patched.failed?.errors);
   if (failure === undefined) return undefined;
   const kept = { ...asJson(host) };
   for (const member of content.ownMembers) delete kept[member];

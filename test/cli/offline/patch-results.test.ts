@@ -62,3 +62,32 @@ cases:
     expect(await capturedRun(['test', cases])).toMatchObject({ code: 0 });
   });
 });
+
+test('each patch that fails is named, in render and in test', async () => {
+  const config = write(
+    'two.yaml',
+    `sync:
+  toHost:
+    endpoints:
+      patches:
+        - {path: 'metadata.annotations["example.com/owner"]', expression: 'JSON.parse(value).team'}
+        - {path: 'metadata.annotations["example.com/internal"]', expression: '({})'}
+endpointSyncer: {name: vc, host: {namespace: team-a}}
+`,
+  );
+  const { code, err, out } = await rendered(config, field('f1-object.yaml'));
+  expect(code).toBe(1);
+  expect(err).toMatch(/^failed Endpoints shop\/web: patches\[0\] at .*SyntaxError/mu);
+  expect(err).toMatch(/^patches\[1\] at metadata.annotations."example.com\/internal": must be a string/mu);
+  expect(out).toContain('example.com/at: Sat, 28 Nov 2026 10:00:00 GMT');
+  const cases = write(
+    'two.endpoint-syncer-test.yaml',
+    `config: ${config}
+cases:
+  - name: both
+    virtual: [${field('f1-object.yaml')}]
+    expect: {errors: [{patch: 0}, {patch: 1, contains: must be a string}]}
+`,
+  );
+  expect(await capturedRun(['test', cases])).toMatchObject({ code: 0 });
+});

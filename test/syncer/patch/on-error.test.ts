@@ -1,6 +1,7 @@
 /** Patches that fail, with `endpointSyncer.patches.onError`. */
 
 import { describe, expect, test } from 'vitest';
+import type { PatchError } from '../../../src/base/errors.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import type { PatchConfig } from '../../../src/config/config.ts';
 import { validateEndpoints } from '../../../src/syncer/patch/validate-object.ts';
@@ -102,4 +103,73 @@ describe('onError: path fails the object where it cannot keep its place', () => 
 test('onError: object fails the object', async () => {
   const patch = { path: 'metadata.annotations.a', expression: FAILS };
   await expect(applied([patch], 'toHost', 'object')).rejects.toMatchObject({ index: 0 });
+});
+
+describe('an invalid result is the fault of the patch that wrote it', () => {
+  const WRONG: PatchConfig = { path: 'metadata.annotations.a', expression: '({ no: "text" })' };
+
+  test.each<[string, PatchConfig, string]>([
+    ['a wildcard', { path: 'metadata.annotations[*]', expression: 'value.toUpperCase()' }, '2'],
+    ['a filter', { path: 'metadata.annotations[?(@.startsWith("2"))]', expression: 'value + "!"' }, '2!'],
+    ['a wildcard above', { path: '*.annotations.*', expression: 'value.trim()' }, '2'],
+    [
+      'the map',
+      {
+        path: 'metadata.annotations',
+        expression: 'Object.fromEntries(Object.entries(value).map(([k, v]) => [k, v.trim()]))',
+      },
+      '2',
+    ],
+  ])('of an earlier one, where %s fails on it', async (_, later, b) => {
+    const { object, failed } = await applied([WRONG, later]);
+    expect(failed?.errors).toMatchObject([
+      {
+        index: 0,
+        path: 'metadata.annotations.a',
+        message: 'must be a string, not an object',
+        kind: 'result',
+      },
+    ]);
+    expect(object['metadata']).toMatchObject({ annotations: { a: '1', b } });
+  });
+
+  test('and not of an earlier one elsewhere', async () => {
+    const { failed } = await applied([WRONG, { path: 'metadata.labels[*]', expression: FAILS }]);
+    expect(new Set(failed?.errors.map(({ index }) => index))).toEqual(new Set([0, 1]));
+  });
+
+  test('nor of one whose result is completed later', async () => {
+    const split = { path: 'metadata.annotations.a', expression: 'value.split(",")' };
+    const each = { path: 'metadata.annotations.a[*]', expression: 'value + "!"' };
+    const join = { path: 'metadata.annotations[?(Array.isArray(@))]', expression: 'value.join(",")' };
+    const { object, failed } = await applied([split, each, join]);
+    expect(failed).toBeUndefined();
+    expect(object['metadata']).toMatchObject({ annotations: { a: '1!' } });
+  });
+});
+
+describe('each patch that fails is reported', () => {
+  const patches: readonly PatchConfig[] = [
+    { path: 'metadata.annotations.a', expression: FAILS },
+    SUCCEEDS,
+    { path: 'subsets[*].ports[*].port', expression: '"http"' },
+    { path: 'metadata.labels.app', expression: FAILS },
+  ];
+
+  test.each(['object', 'path'] as const)('onError: %s', async (onError) => {
+    const outcome = applied([...patches, { path: 'other', expression: FAILS }], 'toHost', onError);
+    const all = await outcome.then(
+      ({ failed }) => failed?.errors ?? [],
+      (error: PatchError) => [error, ...error.others],
+    );
+    expect(new Set(all.map(({ index }) => index))).toEqual(new Set([0, 2, 3]));
+  });
+
+  test('also where one of them stops the object', async () => {
+    const stop = { path: 'subsets', expression: FAILS };
+    await expect(applied([...patches.slice(0, 2), stop])).rejects.toMatchObject({
+      index: 2,
+      others: [{ index: 0 }],
+    });
+  });
 });

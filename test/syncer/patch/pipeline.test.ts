@@ -345,3 +345,68 @@ describe('labels on texts', () => {
     await expect(apply('toHost', text)).rejects.toThrow(message);
   });
 });
+
+describe('no patch changes metadata other than annotations and labels', () => {
+  const OWN = {
+    name: 'x',
+    uid: 'x',
+    generateName: 'x-',
+    selfLink: '/x',
+    resourceVersion: '2',
+    generation: 2,
+    creationTimestamp: '2026-01-01T00:00:00Z',
+    deletionTimestamp: '2026-01-01T00:00:00Z',
+    deletionGracePeriodSeconds: 1,
+    finalizers: ['example.com/x'],
+    ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u' }],
+    managedFields: [],
+  };
+  const object = { ...OBJECT, metadata: { ...OBJECT.metadata, ownerReferences: [{ uid: 'owner' }] } };
+
+  test.each(Object.entries(OWN))('%s', async (field, value) => {
+    const json = JSON.stringify(value);
+    for (const patch of [
+      { path: '', expression: `value.metadata[${JSON.stringify(field)}] = ${json}; value` },
+      { path: 'metadata', expression: `({ ...value, ${field}: ${json} })` },
+      { path: `*.${field}`, expression: json },
+      { path: `[?(@.annotations)].${field}`, expression: json },
+    ]) {
+      const { pipeline } = build([patch], { missingPaths: 'create' });
+      const run = async () => pipeline.apply('toHost', object, context());
+      await expect(run()).rejects.toMatchObject({
+        message: `a patch may not change metadata.${field}`,
+        path: `metadata.${field}`,
+      });
+    }
+  });
+
+  test('what a result leaves out is kept, and wildcards do not match it', async () => {
+    const left = await apply([{ path: 'metadata', expression: '({ labels: { a: "b" } })' }], object);
+    expect(left['metadata']).toEqual({
+      name: 'web',
+      namespace: 'default',
+      labels: { a: 'b' },
+      ownerReferences: [{ uid: 'owner' }],
+    });
+    const each = await apply([{ path: 'metadata.*', expression: '({ ...value, c: "d" })' }], object);
+    expect(each['metadata']).toEqual({ ...object.metadata, annotations: { a: '1', b: '2', c: 'd' } });
+    const below = await apply([{ path: '*.*[0].uid', expression: '"x"' }], object);
+    expect(below).toEqual(object);
+  });
+
+  test.each([
+    ['*.ownerReferences[0].uid', 'metadata.ownerReferences'],
+    ['*.annotations["vcluster.loft.sh/object-name"]', undefined],
+  ])('nor through a wildcard above: %s', async (path, refused) => {
+    const annotated = {
+      ...object,
+      metadata: { ...object.metadata, annotations: { 'vcluster.loft.sh/object-name': 'web' } },
+    };
+    const outcome = build([{ path, expression: '"x"' }]).pipeline.apply('toHost', annotated, context());
+    const result = await outcome.then(
+      (patched) => patched.object,
+      (error: PatchError) => error.path,
+    );
+    expect(result).toEqual(refused ?? annotated);
+  });
+});
