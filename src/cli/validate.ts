@@ -21,6 +21,7 @@ import { asJson, type KubeObject } from '../kube/object.ts';
 import { PATCHED_KINDS, type PatchedKey } from '../syncer/kinds/synced-kinds.ts';
 import { sampleValues } from '../syncer/patch/check-patch.ts';
 import { compilePatches, type CompiledPatch } from '../syncer/patch/compile.ts';
+import { isListPath } from '../syncer/patch/empty-lists.ts';
 import { valuesOf } from '../syncer/patch/walk.ts';
 import { createSandbox } from '../syncer/sandbox/sandbox.ts';
 import type { EvaluateResponse, Evaluator, Program } from '../syncer/sandbox/types.ts';
@@ -119,7 +120,7 @@ type TwoWayPatch = SampledPatch & { readonly reverse: Program };
 async function sampleWarnings(config: Config, file: string | undefined): Promise<Finding[]> {
   const all = sampledPatches(config);
   const patches = all.filter((patch): patch is TwoWayPatch => patch.reverse !== undefined);
-  const lists = all.filter(({ patch }) => isEmptyWithoutAddresses(patch));
+  const lists = all.filter(({ patch }) => isListPath(patch.segments));
   if (patches.length + lists.length === 0) return [];
   const objects = file === undefined ? [] : await objectsOfTestCases(file);
   await using sandbox = await createSandbox({
@@ -148,14 +149,6 @@ async function sampleWarnings(config: Config, file: string | undefined): Promise
     warn(patch, 'path', changed?.message, changed?.offset);
   }
   return findings;
-}
-
-/** API servers keep these lists where they are empty, for example when the last Pod is gone. */
-const LISTS: ReadonlySet<string> = new Set(['subsets', 'endpoints', 'ports']);
-
-function isEmptyWithoutAddresses({ segments }: CompiledPatch): boolean {
-  const [first, ...rest] = segments;
-  return first?.kind === 'key' && rest.length === 0 && LISTS.has(first.key);
 }
 
 function sampledPatches({ sync }: Config): readonly SampledPatch[] {

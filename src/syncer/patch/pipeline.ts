@@ -33,6 +33,7 @@ import { translateSelector } from './selectors.ts';
 import { printPath } from './path-syntax.ts';
 import { readsHostObject, ruleVersions } from './rule-versions.ts';
 import type { Clock } from '../../base/clock.ts';
+import { withEmptyLists } from './empty-lists.ts';
 
 export interface PipelineOptions extends RunSettings {
   readonly compiled: CompiledPatches;
@@ -54,8 +55,14 @@ export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
         (toHost.kind === 'evaluate' && readsHostObject(toHost.program)) ||
         filters.some(({ program }) => readsHostObject(program)),
     ),
-    async apply(direction, object, context) {
-      if (isEmpty) return { object, ...NO_REFERENCES };
+    async apply(direction, stored, storedContext) {
+      if (isEmpty) return { object: stored, ...NO_REFERENCES };
+      const object = withEmptyLists(stored);
+      const context = {
+        ...storedContext,
+        hostObject: storedContext.hostObject && withEmptyLists(storedContext.hostObject),
+        virtualObject: storedContext.virtualObject && withEmptyLists(storedContext.virtualObject),
+      };
       const failed: PatchError[] = [];
       let stop: PatchError | undefined;
       for (;;) {

@@ -1,0 +1,81 @@
+/** Lists that API servers write as null where they are empty, such as `ports` of an EndpointSlice: for patches they are empty lists. */
+
+import type { Segment } from './path-syntax.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
+
+interface Members {
+  /** The lists of an object, with what their elements hold. */
+  readonly lists: Readonly<Record<string, Members>>;
+  readonly objects?: Readonly<Record<string, Members>>;
+}
+
+const LEAF: Members = { lists: {} };
+
+/** Of Endpoints, EndpointSlices and Services, which share no member. */
+const MEMBERS: Members = {
+  lists: {
+    subsets: { lists: { addresses: LEAF, notReadyAddresses: LEAF, ports: LEAF } },
+    endpoints: {
+      lists: { addresses: LEAF },
+      objects: { hints: { lists: { forZones: LEAF, forNodes: LEAF } } },
+    },
+    ports: LEAF,
+  },
+  objects: {
+    spec: {
+      lists: {
+        ports: LEAF,
+        clusterIPs: LEAF,
+        externalIPs: LEAF,
+        ipFamilies: LEAF,
+        loadBalancerSourceRanges: LEAF,
+      },
+    },
+    status: {
+      lists: { conditions: LEAF },
+      objects: { loadBalancer: { lists: { ingress: { lists: { ports: LEAF } } } } },
+    },
+  },
+};
+
+/** The object itself if no list is null. */
+export function withEmptyLists(object: JsonObject): JsonObject {
+  return filled(object, MEMBERS);
+}
+
+/** The path leads to lists of this kind. */
+export function isListPath(segments: readonly Segment[]): boolean {
+  let members: Members | undefined = MEMBERS;
+  let isList = false;
+  for (const segment of segments) {
+    if (segment.kind === 'key' && segment.index === undefined && !isList) {
+      isList = members !== undefined && Object.hasOwn(members.lists, segment.key);
+      members = isList ? members?.lists[segment.key] : members?.objects?.[segment.key];
+    } else if (isList) isList = false;
+    else return false;
+  }
+  return isList;
+}
+
+function filled(object: JsonObject, { lists, objects = {} }: Members): JsonObject {
+  let copy = object;
+  const change = (name: string, value: JsonValue): void => {
+    if (copy === object) copy = { ...object };
+    copy[name] = value;
+  };
+  for (const name in lists) {
+    const value = object[name];
+    if (value === null) change(name, []);
+    if (!Array.isArray(value) || lists[name] === LEAF) continue;
+    const below = lists[name] ?? LEAF;
+    const elements = value.map((element) => (isJsonObject(element) ? filled(element, below) : element));
+    if (elements.some((element, at) => element !== value[at])) change(name, elements);
+  }
+  for (const name in objects) {
+    const value = object[name];
+    if (!isJsonObject(value)) continue;
+    const whole = filled(value, objects[name] ?? LEAF);
+    if (whole !== value) change(name, whole);
+  }
+  return copy;
+}
