@@ -6,6 +6,7 @@ export default defineConfig({
   test: {
     include: ['test/e2e/**/*.test.ts'],
     globalSetup: ['test/e2e/global-setup.ts'],
+    setupFiles: ['test/support/long-integers.ts'],
     pool: 'forks',
     execArgv: ['--no-node-snapshot'],
     // Each has a pair of clusters. Most tests wait most of the time.

@@ -51,7 +51,7 @@ export default defineConfig({
     env: {
       NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules', '.cache', 'endpoint-syncer-vitest'),
     },
-    setupFiles: ['test/support/compile-cache.ts'],
+    setupFiles: ['test/support/compile-cache.ts', 'test/support/long-integers.ts'],
     // A busy machine may need a minute for what takes milliseconds. These limits only end a test that hangs.
     expect: { requireAssertions: true, poll: { timeout: 60_000 } },
     testTimeout: 120_000,

@@ -20,6 +20,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     summary: 'one process for 1, 10 and 100 virtual clusters, compared to as many daemons',
     load: () => import('./fleet.ts'),
   },
+  json: {
+    summary: 'reading JSON with integers that no number holds, compared to JSON.parse',
+    load: () => import('./json.ts'),
+  },
   neighbours: {
     summary: "the effect of one tenant's hostile objects on the patches of others",
     load: () => import('./neighbours.ts'),

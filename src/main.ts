@@ -1,6 +1,9 @@
 /** Entry point: runs the command line and sets the exit code. */
 
+import { writeLongIntegers } from './base/json.ts';
 import { runProgram } from './cli/program.ts';
+
+writeLongIntegers();
 
 // The reader of a pipe was closed (`| head`).
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -1,5 +1,7 @@
 /** Raw JSON values, unknown fields included. No function here throws for a JSON value. */
 
+import { parseWithLongIntegers } from './long-integers.ts';
+
 export type JsonPrimitive = string | number | boolean | null;
 export type JsonArray = JsonValue[];
 export interface JsonObject {
@@ -9,21 +11,18 @@ export type JsonValue = JsonPrimitive | JsonArray | JsonObject;
 
 /**
  * Parses JSON text. An integer beyond 2^53, which no number holds, becomes a BigInt, which everything else passes on as any other primitive value and
- * `JSON.stringify` writes with all its digits: counters and identifiers of custom resources must not be rounded. Throws a `SyntaxError`.
+ * `JSON.stringify` writes with all its digits (see `writeLongIntegers`): counters and identifiers of custom resources must not be rounded. Throws a
+ * `SyntaxError`.
  */
 export function parseJson(text: string): JsonValue {
-  const parsed: unknown = LONG_INTEGER.test(text) ? JSON.parse(text, exactly) : JSON.parse(text);
+  const parsed: unknown = LONG_INTEGER.test(text) ? parseWithLongIntegers(text) : JSON.parse(text);
   return parsed as JsonValue; // JSON text is a JSON value
 }
 
-/** Of a member, an element, or the whole text. A reviver takes five times as long as the parser, and this a tenth of it. */
-const LONG_INTEGER = /(?:^|[:,[])\s*-?\d{16}/;
+/** Anywhere in the text, also in a string. From the start of the digits: every other start would read them again. */
+const LONG_INTEGER = /(?:^|\D)\d{16}/;
 
-function exactly(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
-  return typeof value === 'number' ? exactInteger(value, context?.source ?? '') : value;
-}
-
-/** `source`: the text of the number. API servers know integers of 64 bits; the time to read digits grows with the square of their number. */
+/** `source`: the text of the number. */
 export function exactInteger(value: number, source: string): number {
   if (Number.isSafeInteger(value) || !/^-?\d{16,20}$/.test(source)) return value;
   return BigInt(source) as unknown as number; // a primitive value: what asks for its type takes it for none that it knows
@@ -36,13 +35,15 @@ declare global {
   }
 }
 
-// The only global that this program changes: JSON.stringify throws for a BigInt without it.
-Object.defineProperty(BigInt.prototype, 'toJSON', {
-  value(this: bigint): unknown {
-    return JSON.rawJSON(String(this));
-  },
-  configurable: true,
-});
+/** The only global that this program changes, once, when it starts: `JSON.stringify` throws for a BigInt without it. */
+export function writeLongIntegers(): void {
+  Object.defineProperty(BigInt.prototype, 'toJSON', {
+    value(this: bigint): unknown {
+      return JSON.rawJSON(String(this));
+    },
+    configurable: true,
+  });
+}
 
 /** True for a JSON object: neither null nor an array. */
 export function isJsonObject(value: unknown): value is JsonObject {

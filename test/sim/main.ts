@@ -7,6 +7,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
+import { writeLongIntegers } from '../../src/base/json.ts';
 import { showProgress } from '../../src/cli/output/terminal.ts';
 import { fleetHistory, type FleetOperation } from './fleet/fleet-history.ts';
 import { runFleetHistory } from './fleet/fleet-run.ts';
@@ -16,6 +17,8 @@ import type { Operation } from './history/operations.ts';
 import { huntMutants } from './mutants/hunt.ts';
 import { predictionProblems } from './prediction.ts';
 import { runHistory } from './sim-run.ts';
+
+writeLongIntegers();
 
 const { values } = parseArgs({
   options: {

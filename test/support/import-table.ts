@@ -9,5 +9,5 @@ export const IMPORT_TABLE: Record<string, readonly string[]> = {
   syncer: ['config', 'kube', 'base'],
   fleet: ['syncer', 'config', 'kube', 'base'],
   cli: ['access-keys', 'embedded-cluster', 'apiserver', 'fleet', 'syncer', 'config', 'kube', 'base'],
-  main: ['cli'],
+  main: ['cli', 'base'],
 };

@@ -1,0 +1,5 @@
+/** As the program does when it starts. */
+
+import { writeLongIntegers } from '../../src/base/json.ts';
+
+writeLongIntegers();
