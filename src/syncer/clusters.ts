@@ -5,6 +5,7 @@ import { missingRights, ownUserName } from '../kube/access-review.ts';
 import type { ServerAccess } from '../kube/access.ts';
 import { createClient } from '../kube/client/client.ts';
 import type { TransportLimits } from '../kube/client/transport.ts';
+import { discreetClient } from '../kube/discreet-client.ts';
 import { createDiscovery } from '../kube/discovery.ts';
 import { createEventRecorder, EventSeriesLimit } from '../kube/event-recorder.ts';
 import { SERVICES } from '../kube/object.ts';
@@ -124,11 +125,10 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
         'set endpointSyncer.virtual.kubeconfig (or virtual.secret) and endpointSyncer.host.kubeconfig',
     );
   }
-  const virtual = closedWith(
-    options.signal,
+  const connected =
     options.connect?.(virtualAccess) ??
-      measuredClient('virtual', virtualAccess, { ...options, limits: options.virtualClient ?? limits }),
-  );
+      measuredClient('virtual', virtualAccess, { ...options, limits: options.virtualClient ?? limits });
+    const virtual = closedWith(options.signal, secret === '' ? connected : discreetClient(connected));
   const servers = { virtual: virtualAccess.server, host: connection.server };
   return new Clusters({ ...options, virtualHint }, { host, virtual }, hostNamespace, servers);
 }

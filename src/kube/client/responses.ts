@@ -13,9 +13,9 @@ import {
   withLists,
 } from '../object.ts';
 import { isPlain } from '../../base/excerpt.ts';
-import { isJsonObject, text, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { isJsonObject, ownValue, text, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { MalformedResponseError, type ListOptions, type MalformedItem, type ObjectList } from '../types.ts';
-import { StatusError, type Status } from '../status-error.ts';
+import { StatusError, type Status, type StatusDetails } from '../status-error.ts';
 
 /** The object that a request was about. */
 interface RequestedObject {
@@ -140,9 +140,25 @@ function isText(value: unknown): boolean {
   return typeof value === 'string' && value !== '';
 }
 
+/** Its first members, without what is in them: the whole value may be large, or nested too deep for `JSON.stringify`. */
 function excerptOf(value: JsonValue): string {
-  return JSON.stringify(value).slice(0, 80);
+  if (Array.isArray(value)) return '[…]';
+  if (!isJsonObject(value)) return JSON.stringify(value).slice(0, EXCERPT_CHARS_MAX);
+  const members: string[] = [];
+  for (const key in value) {
+    const member = value[key] ?? null;
+    const isNested = typeof member === 'object' && member !== null;
+    const shown = typeof member === 'string' ? member.slice(0, EXCERPT_CHARS_MAX) : member;
+    members.push(
+      `${JSON.stringify(key.slice(0, EXCERPT_CHARS_MAX))}:${isNested ? '…' : JSON.stringify(shown)}`,
+    );
+    if (members.length === EXCERPT_MEMBERS_MAX) break;
+  }
+  return `{${members.join(',')}}`.slice(0, EXCERPT_CHARS_MAX);
 }
+
+const EXCERPT_CHARS_MAX = 80;
+const EXCERPT_MEMBERS_MAX = 5;
 
 // Turns an error response into a `StatusError`, from the API server or from a proxy that sent a page of HTML.
 
@@ -181,11 +197,53 @@ export function responseError(response: FailedResponse, what: string, nowMs: num
   return new StatusError(status, { retryAfterMs: retryAfterMs(response.headers['retry-after'], nowMs) });
 }
 
-/** A `Status` document from a response or from an ERROR event of a watch; undefined for anything else. */
+/** A `Status` document from a response or from an ERROR event of a watch; undefined for anything else. Texts of the server are cut. */
 export function asStatus(value: unknown, code: number): Status | undefined {
   if (!isJsonObject(value) || value['kind'] !== 'Status') return undefined;
-  const status = value as unknown as Status; // its kind is checked; all fields are optional
-  return typeof status.code === 'number' ? status : { ...status, code };
+  const { message, reason, details, code: own } = value;
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: value['status'] === 'Success' ? 'Success' : 'Failure',
+    ...(typeof message === 'string' && { message: cut(message, TEXT_CHARS_MAX) }),
+    ...(typeof reason === 'string' && { reason: cut(reason, WORD_CHARS_MAX) }),
+    ...(isJsonObject(details) && { details: asDetails(details) }),
+    code: typeof own === 'number' ? own : code,
+  };
+}
+
+/** Where texts of servers become errors, which are logged, and reported in Events. */
+const TEXT_CHARS_MAX = 2048;
+const WORD_CHARS_MAX = 256;
+const CAUSES_MAX = 10;
+
+function asDetails(details: JsonObject): StatusDetails {
+  const { causes, retryAfterSeconds } = details;
+  return {
+    ...words(details, ['name', 'group', 'kind', 'uid']),
+    ...(typeof retryAfterSeconds === 'number' && { retryAfterSeconds }),
+    ...(Array.isArray(causes) && {
+      causes: causes.slice(0, CAUSES_MAX).map((cause) => words(cause, ['reason', 'message', 'field'])),
+    }),
+  };
+}
+
+function words<Field extends string>(
+  value: JsonValue,
+  fields: readonly Field[],
+): Partial<Record<Field, string>> {
+  const found: Partial<Record<Field, string>> = {};
+  if (!isJsonObject(value)) return found;
+  for (const field of fields) {
+    const word = ownValue(value, field);
+    if (typeof word === 'string') found[field] = cut(word, WORD_CHARS_MAX);
+  }
+  return found;
+}
+
+function cut(text: string, charsMax: number): string {
+  return text.length > charsMax ? `${text.slice(0, charsMax - 1)}…` : text;
 }
 
 function parseStatus(text: string, code: number): Status | undefined {

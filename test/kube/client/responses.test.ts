@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { MalformedResponseError, type WatchClient } from '../../../src/kube/types.ts';
+import { responseError } from '../../../src/kube/client/responses.ts';
 import { ENDPOINTS, ENDPOINT_SLICES } from '../../../src/kube/object.ts';
 import { Wire, objectAt, refusal, KEY, OBJECT } from './wire.ts';
 
@@ -151,4 +152,31 @@ test('null for an empty list, as a kube-apiserver returns it, is the empty list'
   const empty = { endpoints: [], ports: [] };
   expect(await client.get(ENDPOINT_SLICES, { namespace: 'default', name: 'a' })).toMatchObject(empty);
   expect((await client.list(ENDPOINT_SLICES)).items).toMatchObject([empty]);
+});
+
+test('texts of a server are cut where they become an error', () => {
+  const long = 'm'.repeat(1_000_000);
+  const word = 'w'.repeat(1000);
+  const causes = Array.from({ length: 100 }, () => ({ reason: word, message: word, field: word }));
+  const details = { name: long, kind: long, causes, retryAfterSeconds: 3 };
+  const text = JSON.stringify({
+    kind: 'Status',
+    code: 500,
+    message: long,
+    reason: long,
+    details,
+    metadata: { long },
+  });
+  const error = responseError({ status: 500, headers: {}, text }, 'GET /', 0);
+  expect(error.message).toBe(`${'m'.repeat(2047)}…`);
+  expect(error.retryAfterMs).toBe(3000);
+  expect(JSON.stringify(error.status).length).toBeLessThan(12_000);
+});
+
+test.each([
+  '{"kind":"Status","message":{"a":1},"reason":7,"code":"x","details":[],"status":5}',
+  '{"kind":"Status"}',
+])('a Status of other types has none of them: %s', (text) => {
+  const { status } = responseError({ status: 500, headers: {}, text }, 'GET /', 0);
+  expect(status).toEqual({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', code: 500 });
 });
