@@ -35,7 +35,7 @@ declare global {
   }
 }
 
-/** The only global that this program changes, once, when it starts: `JSON.stringify` throws for a BigInt without it. */
+/** The only global that this program changes, once for each thread, when it starts: `JSON.stringify` throws for a BigInt without it. */
 export function writeLongIntegers(): void {
   Object.defineProperty(BigInt.prototype, 'toJSON', {
     value(this: bigint): unknown {

@@ -5,7 +5,7 @@
 
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { Clock, Timer } from '../base/clock.ts';
+import { sleep, type Clock, type Timer } from '../base/clock.ts';
 import { TerminalError } from '../base/errors.ts';
 import { parseJson } from '../base/json.ts';
 import { TokenBucket, type Rate } from '../base/token-bucket.ts';
@@ -28,8 +28,10 @@ export interface ValuesReader extends AsyncDisposable {
 /** Reading it took too much time or memory. It may have been for another reason that the machine was slow: a repetition may succeed. */
 export class UnreadableError extends TerminalError {}
 
-/** Values are as long as they may be in a fifth of it. */
+/** Of processor time, because a busy machine makes no text unreadable. Values that are as long as they may be take a fifth of it. */
 const DEADLINE_MS = 5000;
+/** Between two looks at the processor time. */
+const LOOK_MS = 500;
 /** Of the values of one vCluster, with what reading them leaves to the garbage collector. */
 const HEAP_MIB = 192;
 const IDLE_MS = 30_000;
@@ -51,6 +53,7 @@ interface Job extends PromiseWithResolvers<ReadResponse> {
 
 export class ThreadReader implements ValuesReader {
   readonly #clock: Clock;
+  readonly #processorMs: typeof processorTimeOf;
   readonly #waiting = new Turns<Job>((key) => parseKey(key).namespace);
   /** What the texts of each namespace may take. */
   readonly #shares = new Map<string, TokenBucket>();
@@ -62,8 +65,10 @@ export class ThreadReader implements ValuesReader {
   #isReading = false;
   #isClosed = false;
 
-  constructor(clock: Clock) {
+  /** `processorMs`: of a thread, since its start. */
+  constructor(clock: Clock, processorMs = processorTimeOf) {
     this.#clock = clock;
+    this.#processorMs = processorMs;
   }
 
   async memberConfig({ checks: _checks, ...sources }: MemberSources): Promise<MemberConfig> {
@@ -145,23 +150,42 @@ export class ThreadReader implements ValuesReader {
     if (this.#isClosed) throw closed();
     const thread = this.#thread?.hasEnded === false ? this.#thread : new ReadingThread();
     this.#thread = thread;
-    const deadline = this.#clock.schedule(DEADLINE_MS, () => void thread.end(unreadable('time')));
+    const reading = new AbortController();
+    void this.#limit(thread, reading.signal);
     try {
       return await thread.respond(request);
     } finally {
-      deadline.cancel();
+      reading.abort();
     }
+  }
+
+  /** Ends the thread when it has used that much processor time. A thread that is ended may not tell any more what it has used. */
+  async #limit(thread: ReadingThread, signal: AbortSignal): Promise<void> {
+    const untilMs = (await this.#processorMs(thread.worker)) + DEADLINE_MS;
+    let leftMs = DEADLINE_MS;
+    while (leftMs > 0) {
+      await sleep(this.#clock, Math.max(leftMs, LOOK_MS), signal);
+      if (signal.aborted) return;
+      leftMs = untilMs - (await this.#processorMs(thread.worker));
+    }
+    await thread.end(unreadable('time'));
   }
 }
 
+/** 0 before it runs, and afterwards. */
+async function processorTimeOf(worker: Worker): Promise<number> {
+  const { user, system } = await worker.cpuUsage().catch(() => ({ user: 0, system: 0 }));
+  return (user + system) / 1000;
+}
+
 class ReadingThread {
-  readonly #worker: Worker;
+  readonly worker: Worker;
   readonly #ended = Promise.withResolvers<void>();
   #response: PromiseWithResolvers<ReadResponse> | undefined;
   hasEnded = false;
 
   constructor() {
-    this.#worker = new Worker(new URL(`./values-thread${extname(import.meta.url)}`, import.meta.url), {
+    this.worker = new Worker(new URL(`./values-thread${extname(import.meta.url)}`, import.meta.url), {
       name: 'values',
       // It needs nothing of this process.
       execArgv: [],
@@ -169,11 +193,11 @@ class ReadingThread {
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB },
     });
-    this.#worker.on('message', (response: ReadResponse) => this.#response?.resolve(response));
-    this.#worker.on('error', (error: unknown) =>
+    this.worker.on('message', (response: ReadResponse) => this.#response?.resolve(response));
+    this.worker.on('error', (error: unknown) =>
       this.#fail(isOutOfMemory(error) ? unreadable('memory') : error),
     );
-    this.#worker.on('exit', () => {
+    this.worker.on('exit', () => {
       this.#fail(new Error('the thread that reads values has ended'));
       this.#ended.resolve();
     });
@@ -183,14 +207,14 @@ class ReadingThread {
   respond(request: ReadRequest): Promise<ReadResponse> {
     const response = Promise.withResolvers<ReadResponse>();
     this.#response = response;
-    this.#worker.postMessage(request);
+    this.worker.postMessage(request);
     return response.promise;
   }
 
   /** What it reads is rejected with `reason`. */
   async end(reason: Error): Promise<void> {
     this.#fail(reason);
-    void this.#worker.terminate();
+    void this.worker.terminate();
     await this.#ended.promise;
   }
 

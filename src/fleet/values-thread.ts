@@ -2,6 +2,7 @@
 
 import { parentPort } from 'node:worker_threads';
 import { messageOf } from '../base/errors.ts';
+import { writeLongIntegers } from '../base/json.ts';
 import { parseKubeconfig } from '../kube/credentials/kubeconfig-file.ts';
 import { CONFIG_CHECKS } from '../syncer/config-checks.ts';
 import { encodeMemberConfig } from './config-transfer.ts';
@@ -25,4 +26,5 @@ function read(request: ReadRequest): string {
   }
 }
 
+writeLongIntegers();
 parentPort?.on('message', (request: ReadRequest) => parentPort?.postMessage(respond(request)));
