@@ -361,6 +361,9 @@ async function untilAnswered<T>(
 
 // Verifies the Secrets of a store: each is readable, has the right name and the right labels.
 
+/** Of a page. A kube-apiserver may take a minute for a request; for a user of the API, that would be too long. */
+const VERIFY_TIMEOUT_MS = 65_000;
+
 export interface VerifySecretsOptions extends HostSecretsOptions {
   /** Of the store. */
   readonly name: string;
@@ -370,10 +373,13 @@ export interface VerifySecretsOptions extends HostSecretsOptions {
 export async function verifySecrets(options: VerifySecretsOptions): Promise<StoreVerdict> {
   const names = new SecretNames(options.name);
   const secrets = new HostSecrets(options, new AbortController().signal);
-  const budget = secrets.budget();
+  const read = (type: string) =>
+    secrets
+      .budget()
+      .read((request) => secrets.listOfType(type, { ...request, timeoutMs: VERIFY_TIMEOUT_MS }));
   // By type, which is immutable: the labels may be damaged.
-  const objects = await budget.read((request) => secrets.listOfType(OBJECT_TYPE, request));
-  const notes = await budget.read((request) => secrets.listOfType(NOTES_TYPE, request));
+  const objects = await read(OBJECT_TYPE);
+  const notes = await read(NOTES_TYPE);
   const ours = (all: readonly KubeObject[]): KubeObject[] =>
     all.filter(({ metadata }) => names.mayBeOurs(metadata.name, metadata.labels ?? {}));
   const found = ours(objects.secrets);

@@ -14,6 +14,8 @@ import type { StoreEvent, StoreKey } from '../../../../src/apiserver/storage/sto
 import { verifySecrets } from '../../../../src/apiserver/storage/secrets/kubernetes-store.ts';
 import { systemClock } from '../../../../src/base/clock.ts';
 import { systemRandom } from '../../../../src/base/random.ts';
+import { TransportError, type WatchClient } from '../../../../src/kube/types.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import { until } from '../../../kube/informer-harness.ts';
 import { type Replica, openReplica } from './replicas.ts';
 
@@ -154,6 +156,26 @@ describe('a namespace that other programs use too', () => {
     expect(await listed()).toEqual(['a']);
     const options = { clock: systemClock, random: systemRandom };
     const verdict = await verifySecrets({ client, namespace: 'default', name: 'main', ...options });
+    expect(verdict).toMatchObject({ problems: [], objects: 1 });
+  });
+
+  test('a host that takes 20 s for a list is verified', async () => {
+    const { store, client } = replica;
+    await store.create(thing('a'), { x: 1 });
+    await store.notes('seen').write(new Map([['a', 'real']]));
+    const clock = new FakeClock();
+    const slow: Pick<WatchClient, 'request'> = {
+      async request(method, path, body, options = {}) {
+        clock.advance(20_000);
+        if ((options.timeoutMs ?? 0) < 20_000) throw new TransportError('it took more than 20 s');
+        return client.request(method, path, body, options);
+      },
+    };
+    const options = { namespace: 'default', name: 'main', clock, random: () => 0 };
+    const verdict = await verifySecrets({
+      client: Object.assign(Object.create(client) as WatchClient, slow),
+      ...options,
+    });
     expect(verdict).toMatchObject({ problems: [], objects: 1 });
   });
 
