@@ -14,6 +14,7 @@ import {
   type ObjectKey,
 } from '../kube/object.ts';
 import { selectorText } from '../syncer/kinds/synced-kinds.ts';
+import { hasBookkeeping } from '../syncer/translate/bookkeeping.ts';
 import { memberConfig, type MemberConfig, type MemberRules, type MemberTexts } from './member-config.ts';
 import {
   ACCESS_KEY,
@@ -159,7 +160,9 @@ export function memberTexts(
   const ofValues = `Secret ${keyOf(valuesSecret(vcluster))}`;
   const ofOverlay = `ConfigMap ${keyOf(overlayConfigMap(vcluster))}`;
   const text = values === undefined ? '' : secretText(values, VALUES_KEY);
-  const overlayText = overlay && textAt(asJson(overlay), 'data', VALUES_KEY);
+  // A mapping of another vCluster may lead into this namespace, where copies have the names that tenants choose.
+  const isTenants = overlay !== undefined && hasBookkeeping(overlay);
+  const overlayText = isTenants ? undefined : overlay && textAt(asJson(overlay), 'data', VALUES_KEY);
   const reason =
     unusable(ofValues, VALUES_KEY, { text, required: 'values' }) ??
     unusable(ofOverlay, VALUES_KEY, { text: overlayText ?? '' });

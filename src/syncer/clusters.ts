@@ -127,8 +127,8 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
   }
   const connected =
     options.connect?.(virtualAccess) ??
-      measuredClient('virtual', virtualAccess, { ...options, limits: options.virtualClient ?? limits });
-    const virtual = closedWith(options.signal, secret === '' ? connected : discreetClient(connected));
+    measuredClient('virtual', virtualAccess, { ...options, limits: options.virtualClient ?? limits });
+  const virtual = closedWith(options.signal, secret === '' ? connected : discreetClient(connected));
   const servers = { virtual: virtualAccess.server, host: connection.server };
   return new Clusters({ ...options, virtualHint }, { host, virtual }, hostNamespace, servers);
 }

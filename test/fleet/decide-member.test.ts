@@ -25,6 +25,8 @@ interface Parts {
   readonly access?: Record<string, string> | undefined;
   readonly values?: Record<string, string> | undefined;
   readonly overlay?: string;
+  /** A syncer has copied it there. */
+  readonly isOverlayCopied?: boolean;
 }
 
 function vcluster(parts: Parts = {}): VclusterObjects {
@@ -43,7 +45,15 @@ function vcluster(parts: Parts = {}): VclusterObjects {
     access: isThere('access') ? secret(access) : undefined,
     values: isThere('values') ? secret(values) : undefined,
     overlay:
-      overlay === undefined ? undefined : { metadata: { name: 'x' }, data: { 'config.yaml': overlay } },
+      overlay === undefined
+        ? undefined
+        : {
+            metadata: {
+              name: 'x',
+              ...(parts.isOverlayCopied === true && { labels: { 'vcluster.loft.sh/managed-by': 'other' } }),
+            },
+            data: { 'config.yaml': overlay },
+          },
   };
 }
 
@@ -155,7 +165,10 @@ describe('its configuration', () => {
       `sync: {toHost: {endpoints: {enabled: ${text}, patches: [{path: metadata.annotations.a, expression: '"${text}"'}]}, endpointSlices: {enabled: false}}}`;
     const values = { 'config.yaml': patches('false') };
     expect(config({ values }).sync.endpoints.patches[0]?.expression).toBe('"false"');
-    expect(config({ values, overlay: patches('true') }).sync.endpoints.patches[0]?.expression).toBe('"true"');
+    const overlay = patches('true');
+    expect(config({ values, overlay }).sync.endpoints.patches[0]?.expression).toBe('"true"');
+    const copied = config({ values, overlay, isOverlayCopied: true });
+    expect(copied.sync.endpoints.patches[0]?.expression).toBe('"false"');
   });
 
   test.each<[string, Parts, RegExp]>([
