@@ -100,6 +100,9 @@ export type KeyContests = ReadonlyMap<
   { readonly to: KeyFlow['to']; readonly contest: Contest | undefined }
 >;
 
+/** Others choose the names of the keys. Those that were changed last are kept. */
+const KEY_CONTESTS_MAX = 256;
+
 export function heldKeys(contests: KeyContests, nowMs: number): ReadonlyMap<KeyId, number> {
   const waits = [...contests].map(([id, { contest }]): [string, number] => [
     id,
@@ -124,8 +127,11 @@ export function noteKeyChanges(
     const contest = drift?.contest ?? last?.contest;
     const waits = drift !== undefined && drift.verdict.waitMs > 0;
     if (waits) verdicts.push({ id, ...drift.verdict });
+    contests.delete(id);
     contests.set(id, { to: waits && last !== undefined ? last.to : to, contest });
   }
+  const surplus = contests.size - KEY_CONTESTS_MAX;
+  for (const id of [...contests.keys()].slice(0, Math.max(0, surplus))) contests.delete(id);
   return { contests, verdicts };
 }
 

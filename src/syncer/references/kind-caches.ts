@@ -93,6 +93,7 @@ export class KindCaches implements KindView {
       host: sideOf('host', environment, { resource: kind.host, cache: this.copies, inFlight }),
       virtual: sideOf('virtual', environment, { resource: kind.virtual, cache: this.virtualCache, inFlight }),
     };
+    this.#forgetDeleted(this.virtualCache);
     if (!kind.isNamed || !kind.isImportable) return;
     this.sources = informer('host', environment, {
       resource: kind.host,
@@ -101,6 +102,16 @@ export class KindCaches implements KindView {
       isMetadataOnly: true,
       transform: slimMetadataOf,
       namespaces: config.sync.namespaces.kind === 'mappings' ? hostNamespaces(config) : [names.hostNamespace],
+    });
+    this.#forgetDeleted(this.sources);
+  }
+
+  /** What is known by the uid of an object ends with it. */
+  #forgetDeleted(cache: ObservableInformer): void {
+    cache.subscribe(({ type, object: { metadata } }) => {
+      if (type !== 'deleted') return;
+      this.#refusals.delete(metadata.uid ?? '');
+      this.#imports.delete(metadata.uid ?? '');
     });
   }
 

@@ -106,7 +106,8 @@ describe('keys that two writers rewrite on both sides', () => {
       ({ contests } = noted);
       return noted.verdicts.map(({ waitMs }) => waitMs);
     };
-    return { clock, held: () => [...heldKeys(contests, clock.monotonicMs())], change };
+    const size = () => contests.size;
+    return { clock, held: () => [...heldKeys(contests, clock.monotonicMs())], change, size };
   };
 
   test('back off alone from the fifth time within a minute: 1 s × 2ⁿ', () => {
@@ -120,6 +121,15 @@ describe('keys that two writers rewrite on both sides', () => {
     clock.advance(1000);
     expect(held()).toEqual([]);
     expect([change('host'), change('virtual')]).toEqual([[], [2000]]);
+  });
+
+  test('are not remembered beyond the last 256, however many names others choose', () => {
+    const { change, held, size } = contest();
+    for (let i = 0; i < 5; i++) change(i % 2 === 0 ? 'virtual' : 'host');
+    for (let i = 0; i < 255; i++) change('virtual', `annotations n-${i}`);
+    expect(change('host'), 'it is still known').toEqual([1000]);
+    for (let i = 0; i < 1000; i++) change('virtual', `annotations m-${i}`);
+    expect([size(), held()]).toEqual([256, []]);
   });
 
   test('are not those that only one side changes, or both seldom', () => {

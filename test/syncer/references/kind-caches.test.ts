@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import { createSemaphore } from '../../../src/base/semaphore.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
+import { OBJECT_IMPORTED } from '../../../src/syncer/translate/bookkeeping.ts';
 import { KindCaches } from '../../../src/syncer/references/kind-caches.ts';
 import type { ReferencedKind } from '../../../src/syncer/references/referenced-kind.ts';
 import { SECRET_KIND } from './gadget-kind.ts';
@@ -100,4 +101,19 @@ test('a refusal of a content counts until it is another one, and each change of 
   caches.recordRefusal(second, undefined);
   expect([caches.refusal(second), caches.isRefusalOutdated(second)]).toEqual([undefined, false]);
   expect(events).toEqual(['host host/tls', 'host host/tls']);
+});
+
+test('what is known of an object by its uid ends with it', async () => {
+  await using world = kindWorld();
+  world.store('host', secret('host'));
+  world.store('virtual', secret('shop', { annotations: { [OBJECT_IMPORTED]: 'true' } }));
+  const caches = await cachesIn(world);
+  const [source, imported] = [secret('host'), caches.virtual('shop/tls')];
+  if (imported === undefined) throw new Error('the import is cached');
+  caches.recordRefusal(source, 'keys');
+  caches.rememberImport(imported);
+  expect([caches.refusal(source), caches.isKnownImport(imported)]).toEqual(['keys', true]);
+  caches.sources?.observeAbsence('host/tls', 'host');
+  caches.virtualCache.observeAbsence('shop/tls', imported.metadata.uid ?? '');
+  expect([caches.refusal(source), caches.isKnownImport(imported)]).toEqual([undefined, false]);
 });
