@@ -31,6 +31,8 @@ export interface ListInCache {
 }
 
 const DELETIONS_MAX = 10_000;
+/** Longer than a watch lasts, and the list after it. */
+const DELETION_LIFE_MS = 15 * 60_000;
 
 export class ObjectCache {
   readonly indexer: Indexer;
@@ -136,10 +138,9 @@ export class ObjectCache {
     if (known !== undefined && !known.isOurs && isOlder(deletion.version, known.version)) return;
     this.#deletions.delete(uid);
     this.#deletions.set(uid, deletion);
-    if (this.#deletions.size <= DELETIONS_MAX) return;
-    for (const oldest of this.#deletions.keys()) {
+    for (const [oldest, { atMs }] of this.#deletions) {
+      if (this.#deletions.size <= DELETIONS_MAX && deletion.atMs - atMs < DELETION_LIFE_MS) return;
       this.#deletions.delete(oldest);
-      return;
     }
   }
 }

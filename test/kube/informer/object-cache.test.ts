@@ -10,7 +10,11 @@ function object(version: string, extra: Partial<KubeObject['metadata']> = {}): K
 }
 
 function cacheWith(...objects: KubeObject[]): ObjectCache {
-  const cache = new ObjectCache({}, new FakeClock());
+  return cacheAt(new FakeClock(), ...objects);
+}
+
+function cacheAt(clock: FakeClock, ...objects: KubeObject[]): ObjectCache {
+  const cache = new ObjectCache({}, clock);
   for (const one of objects) cache.apply(one);
   return cache;
 }
@@ -87,6 +91,19 @@ describe('rules 5 and 6: our own writes', () => {
     expect(cache.apply(object('11')), 'a change before the deletion').toBeUndefined();
     expect(cache.remove(object('12')), 'the echo').toBeUndefined();
     expect(cache.apply(object('14', { uid: 'two' }))?.type).toBe('added');
+  });
+
+  test('a deletion is remembered for as long as an event of before may come: a quarter of an hour', () => {
+    const clock = new FakeClock();
+    const cache = cacheAt(clock, object('10'));
+    cache.deleted('n/a', 'one');
+    const other = (uid: string): void => cache.deleted(`n/${uid}`, uid);
+    clock.advance(15 * 60_000 - 1);
+    other('two');
+    expect(cache.apply(object('11'))).toBeUndefined();
+    clock.advance(1);
+    other('three');
+    expect(cache.apply(object('11'))?.type).toBe('added');
   });
 
   describe('an object that finalizers keep stays in the cache until the event of its deletion', () => {
