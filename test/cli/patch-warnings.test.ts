@@ -34,8 +34,8 @@ test.each([
   ],
   [
     'a reverse that fails',
-    withPatch('{path: "subsets[*].ports[*].port", expression: value + 1, reverseExpression: value.a.b}'),
-    'value.a.b',
+    withPatch('{path: "subsets[*].ports[*].port", expression: value + 1, reverseExpression: JSON.parse(value).a.b}'),
+    'JSON.parse(value).a.b',
     `${FIRST}.reverseExpression: warning: fails on a result of expression: 80 becomes 81 on the host, then TypeError: Cannot read properties of undefined (reading 'b')`,
   ],
   [
@@ -140,7 +140,7 @@ test.each([
     'a JSON Pointer',
     withPatch('{path: /metadata/annotations/a, expression: value}'),
     '/metadata',
-    `${FIRST}.path: warning: this looks like a JSON Pointer, which is not supported; write metadata.annotations["key"]`,
+    `${FIRST}.path: warning: this looks like a JSON Pointer, which is not supported; write metadata.annotations.a`,
   ],
   [
     'a filter of a field that does not exist',

@@ -1,6 +1,7 @@
 /** Checks a patch without running it: errors and warnings, to which the caller adds file and position; sample values for its path. */
 
 import { parsePath, printPath, type Segment } from './path-syntax.ts';
+import { inOwnDialect } from './path-dialects.ts';
 import { leadingPath, startsWith, throughLastWildcard } from './reference-parts.ts';
 import type { PatchConfig, PatchFieldProblem, PathSegment, ReferenceConfig } from '../../config/config.ts';
 import { compileExpression, compileFilter } from '../sandbox/front-end/compile-expression.ts';
@@ -51,6 +52,12 @@ function checkPath(
   const filters = segments.flatMap((segment, at) =>
     segment.kind === 'filter' ? checkFilter(field, segment, elementFacts(segments.slice(0, at), known)) : [],
   );
+  const own = filters.some(({ severity }) => severity === undefined) ? inOwnDialect(text) : undefined;
+  if (own !== undefined && parsePath(own).ok)
+    return filters.map((found) => ({
+      ...found,
+      message: `${found.message.split(';')[0] ?? ''}: write ${own}`,
+    }));
   const problem = known && unmatchable(text, segments, known);
   return problem === undefined ? filters : [...filters, { field, ...problem, severity: 'warning' }];
 }
@@ -63,7 +70,7 @@ function checkFilter(
   const compiled = compileFilter(expression, 0);
   if (!compiled.ok) {
     const { message, offset } = compiled.problem;
-    return [{ field, message: `filter: ${message}`, offset: start + offset }];
+    return [{ field, message: `filter: ${withKeyHint(message, expression)}`, offset: start + offset }];
   }
   return compiled.warnings({ element }).map(({ message, offset }) => ({
     field,
@@ -71,6 +78,14 @@ function checkFilter(
     offset: start + offset,
     severity: 'warning',
   }));
+}
+
+/** jsonpath-plus has more names behind the @. */
+function withKeyHint(message: string, expression: string): string {
+  const name = /@(?:property|path|parent\w*|root)\b/u.exec(expression)?.[0];
+  if (name === undefined) return message;
+  const hint = 'the key is the end of context.path, or write it in brackets: metadata.annotations["key"]';
+  return `${name} is not available; ${hint}`;
 }
 
 /** Of what a filter at the end of this path decides on. */
@@ -192,11 +207,32 @@ function unmatchable(
   segments: readonly Segment[],
   known: KnownFields,
 ): { readonly message: string; readonly offset: number } | undefined {
-  if (text.startsWith('/')) {
-    const message =
-      'this looks like a JSON Pointer, which is not supported; write metadata.annotations["key"]';
-    return { message, offset: 0 };
-  }
+  const own = inOwnDialect(text);
+  const isOther = own !== undefined && isMatchable(own, known);
+  if (text.startsWith('/'))
+    return {
+      message: `this looks like a JSON Pointer, which is not supported; write ${isOther ? own : 'metadata.annotations["key"]'}`,
+      offset: 0,
+    };
+  const found = unmatchableField(text, segments, known);
+  return found === undefined || !isOther || found.message.includes(own)
+    ? found
+    : {
+        ...found,
+        message: `${found.message.split(/[:,;] (?=write|did you mean|a key)/u)[0] ?? ''}: write ${own}`,
+      };
+}
+
+function isMatchable(text: string, known: KnownFields): boolean {
+  const parsed = parsePath(text);
+  return parsed.ok && unmatchableField(text, parsed.segments, known) === undefined;
+}
+
+function unmatchableField(
+  text: string,
+  segments: readonly Segment[],
+  known: KnownFields,
+): { readonly message: string; readonly offset: number } | undefined {
   let { fields } = known;
   let above = '';
   for (const segment of segments) {

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import type * as JsonPathPlus from 'jsonpath-plus';
 import { filterEnd } from '../sandbox/front-end/compile-expression.ts';
 import type { ConcretePath } from '../translate/types.ts';
+import { inOwnDialect } from './path-dialects.ts';
 
 /** One step of a path. A key that is a plain number is also an index: printed paths hold indices as plain segments. */
 export type Segment =
@@ -34,6 +35,15 @@ export function isForbiddenKey(key: string): boolean {
  * `$.` is allowed, blanks around it are not part of it, and a trailing dot is tolerated as vCluster does. No segment at all is the whole object.
  * jsonpath-plus splits the path, after what vCluster writes differently has been brought into its notation. */
 export function parsePath(text: string): ParsedPath {
+  const parsed = parseOwnPath(text);
+  if (parsed.ok) return parsed;
+  const { message, offset } = parsed.problem;
+  const own = inOwnDialect(text.slice(0, LENGTH_MAX));
+  if (own === undefined || !parseOwnPath(own).ok) return parsed;
+  return { ok: false, problem: { message: `${message}; did you mean ${own}?`, offset } };
+}
+
+function parseOwnPath(text: string): ParsedPath {
   try {
     const parts = new PathScanner(text).scan();
     const tokens = parts.length === 0 ? [] : tokensOf(parts.map(({ notation }) => notation).join(''));

@@ -128,7 +128,7 @@ describe('warnings', () => {
       '/metadata/labels/a',
       'Endpoints',
       0,
-      'this looks like a JSON Pointer, which is not supported; write metadata.annotations["key"]',
+      'this looks like a JSON Pointer, which is not supported; write metadata.labels.a',
     ],
   ] as const)('%s of %s', (path, kind, offset, message) => {
     expect(warningsOf(path, kind)).toEqual([['warning', offset, message]]);

@@ -38,7 +38,7 @@ export type CompileOutcome =
 export function compileExpression(expression: string, id: ProgramId): CompileOutcome {
   const outcome = languageTools().parseExpression(expression);
   if (!outcome.ok) return failure(expression, outcome.problem);
-  const problem = forbiddenProblem(outcome.parsed);
+  const problem = matchProblem(expression, outcome.parsed) ?? forbiddenProblem(outcome.parsed);
   return problem === undefined
     ? generateProgram(expression, outcome.parsed, id)
     : failure(expression, problem);
@@ -62,6 +62,24 @@ export function compileFilter(filter: string, id: ProgramId): CompileOutcome {
     end,
   });
   return generateProgram(filter, { ...parsed, result: not(not(parsed.result)) }, id);
+}
+
+/** Perl's and Ruby's operator is an assignment here, of a number that matches nothing. */
+function matchProblem(text: string, { visits }: ParsedExpression): ParseProblem | undefined {
+  for (const { node } of visits) {
+    const left = node.type === 'AssignmentExpression' ? node['left'] : undefined;
+    const operator = isNode(left) ? /^\s*=~/.exec(text.slice(left.end))?.[0] : undefined;
+    if (!isNode(left) || operator === undefined) continue;
+    const tilde = left.end + operator.length - 1;
+    const pattern = visits.find((at) => at.node.start === tilde && at.node['operator'] === '~')?.node[
+      'argument'
+    ];
+    const textOf = ({ start, end }: SyntaxNode): string => text.slice(start, end);
+    const instead = isNode(pattern) ? `: write ${textOf(pattern)}.test(${textOf(left)})` : '';
+    const message = `\`=~\` is an assignment in JavaScript${instead}`;
+    return { kind: 'forbidden', message, offset: node.start };
+  }
+  return undefined;
 }
 
 /** Where the expression of a filter ends, which begins with a parenthesis; undefined: it does not end. */
@@ -89,8 +107,11 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 /** A filter asks, and changes nothing: what other dialects of JSONPath compare with, `=` and `=~`, are assignments here, which are true for every element. */
-function questionProblem(filter: string, { visits, result }: ParsedExpression): ParseProblem | undefined {
+function questionProblem(filter: string, parsed: ParsedExpression): ParseProblem | undefined {
+  const { visits, result } = parsed;
   const textOf = ({ start, end }: SyntaxNode): string => filter.slice(start, end);
+  const match = matchProblem(filter, parsed);
+  if (match !== undefined) return match;
   for (const { node } of visits) {
     const message = changeIn(node, textOf);
     if (message !== undefined) return { kind: 'forbidden', message, offset: node.start };
@@ -107,9 +128,7 @@ function changeIn(node: SyntaxNode, textOf: (node: SyntaxNode) => string): strin
     case 'AssignmentExpression': {
       if (operator !== '=' || !isNode(left) || !isNode(right))
         return `\`${String(operator)}\` changes the element`;
-      const pattern = right['operator'] === '~' ? right['argument'] : undefined;
-      if (!isNode(pattern)) return `\`=\` is an assignment: write ${textOf(left)} === ${textOf(right)}`;
-      return `\`=~\` is an assignment in JavaScript: write ${textOf(pattern)}.test(${textOf(left)})`;
+      return `\`=\` is an assignment: write ${textOf(left)} === ${textOf(right)}`;
     }
     case 'UpdateExpression':
       return `\`${String(operator)}\` changes the element`;

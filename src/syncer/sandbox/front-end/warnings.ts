@@ -42,9 +42,13 @@ export function expressionWarnings(
 ): readonly ExpressionWarning[] {
   const { visits } = parsed;
   const names = knownNames(visits, facts);
-  const found = visits.flatMap(({ node }) => {
+  const found = visits.flatMap((at) => {
+    const { node } = at;
     const message =
       inListWarning(node) ??
+      uncalledWarning(at) ??
+      testWarning(at) ??
+      memberWarning(at, names) ??
       regexpWarning(node) ??
       equalityWarning(node, names) ??
       methodWarning(node, names) ??
@@ -77,6 +81,40 @@ function methodWarning(node: SyntaxNode, names: KnownNames): string | undefined 
   const near = nearestWord(key, Object.getOwnPropertyNames(prototype));
   const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
   return `${named(type)} has no method \`${key}\`, so this fails${hint}`;
+}
+
+/** Only what is always undefined: whatever reads a member of it fails. */
+function memberWarning({ node, parent, role }: Visit, names: KnownNames): string | undefined {
+  if (node.type !== 'MemberExpression' || (parent?.node.type === 'CallExpression' && role === 'callee'))
+    return undefined;
+  const type = staticType(node['object'], names);
+  const key = staticKey(node, 'property');
+  const prototype = type && METHODS[type];
+  if (type === undefined || prototype === undefined || key === undefined || key in prototype)
+    return undefined;
+  if (type === 'string' && /^\d+$/.test(key)) return undefined;
+  const isRead =
+    parent?.node.type === 'MemberExpression' && role === 'object' && parent.node['optional'] !== true;
+  const above = isRead ? staticKey(parent.node, 'property') : undefined;
+  const result = isRead
+    ? `so reading ${above === undefined ? 'a member' : `\`${above}\``} of it fails`
+    : 'so this is undefined';
+  const near = nearestWord(key, Object.getOwnPropertyNames(prototype));
+  const json = type === 'string' ? '; if the text is JSON, write JSON.parse(…) around it' : '';
+  return `${named(type)} has no member \`${key}\`, ${result}${near === undefined ? json : `; did you mean \`${near}\`?`}`;
+}
+
+function uncalledWarning({ node, parent }: Visit): string | undefined {
+  const isFunction = node.type === 'ArrowFunctionExpression' || node.type === 'FunctionExpression';
+  return isFunction && parent?.node.type === 'ExpressionStatement'
+    ? 'the function is not called, so it is no value: write its body, or call it'
+    : undefined;
+}
+
+function testWarning({ node, role }: Visit): string | undefined {
+  return role === 'test' && node.type === 'AssignmentExpression' && node['operator'] === '='
+    ? '`=` is an assignment, and no comparison: write `===`'
+    : undefined;
 }
 
 function fieldWarning(node: SyntaxNode, { element }: MatchFacts): string | undefined {

@@ -43,6 +43,20 @@ test.each([
   expect(placedProblem(expression)).toBe(problem);
 });
 
+test('every global of the language is in scope, or refused with a reason', () => {
+  const messageOf = (name: string): string => {
+    const outcome = compileExpression(name, 0);
+    return outcome.ok ? '' : outcome.problem.message;
+  };
+  const globals = runInNewContext('Object.getOwnPropertyNames(globalThis)') as string[];
+  const others = globals.filter((name) => !GLOBAL_NAMES.includes(name));
+  expect(others.length).toBeGreaterThan(20);
+  expect(others.filter((name) => messageOf(name) === '' || messageOf(name).includes('here; '))).toEqual([]);
+  // Those of Node.js alone are refused too.
+  const ofNode = Object.getOwnPropertyNames(globalThis).filter((name) => !GLOBAL_NAMES.includes(name));
+  expect(ofNode.filter((name) => messageOf(name) === '')).toEqual([]);
+});
+
 describe('what the realm lacks is refused before it runs', () => {
   const EVERYWHERE = ['length', 'name', 'prototype'];
   // Of a realm of their own: libraries add members to those of this process.

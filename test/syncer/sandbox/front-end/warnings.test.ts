@@ -154,3 +154,56 @@ test.each([
     { field: 'expression', severity: 'warning', message: expect.stringContaining(message) as unknown },
   ]);
 });
+
+const ANNOTATION = 'metadata.annotations["a"]';
+const IF_JSON = '; if the text is JSON, write JSON.parse(…) around it';
+
+test.each([
+  ['value.owner.name', `a string has no member \`owner\`, so reading \`name\` of it fails${IF_JSON}`],
+  ['value["owner"]["name"]', `a string has no member \`owner\`, so reading \`name\` of it fails${IF_JSON}`],
+  ['`${value}`.trim().owner[0]', `a string has no member \`owner\`, so reading \`0\` of it fails${IF_JSON}`],
+  ['value.owner?.name', `a string has no member \`owner\`, so this is undefined${IF_JSON}`],
+  ['value.owner', `a string has no member \`owner\`, so this is undefined${IF_JSON}`],
+  ['value.lenght', 'a string has no member `lenght`, so this is undefined; did you mean `length`?'],
+  [
+    'if (value) { (v) => v + 1 }',
+    'the function is not called, so it is no value: write its body, or call it',
+  ],
+  ['if (value = "a") { 1 } else { 2 }', '`=` is an assignment, and no comparison: write `===`'],
+  [
+    'const v = value; () => v.trim()',
+    'the result is a function, which fails on every object: write its body, in which `value` is the value of the path',
+  ],
+])('%s is a mistake on an annotation', (expression, message) => {
+  const found = checkPatch({ path: ANNOTATION, expression });
+  expect(found.map((warning) => [warning.severity, warning.message])).toEqual([['warning', message]]);
+});
+
+test.each([
+  'value.length + value[0] + value["1"]',
+  'value.at(0) ?? value.constructor',
+  'JSON.parse(value).owner.name',
+  'const value2 = JSON.parse(value); value2.owner.name',
+  '[value].map((value) => value.owner.name)',
+  'value = JSON.parse(value); value.owner.name',
+  '[1].map((each) => each.toFixed() + value)',
+])('%s is none', (expression) => {
+  const found = checkPatch({ path: ANNOTATION, expression });
+  expect(found.filter(({ severity }) => severity === 'warning')).toEqual([]);
+});
+
+test.each([
+  ['value =~ /^a/ ? 1 : 2', 0, '`=~` is an assignment in JavaScript: write /^a/.test(value)'],
+  ['1 && (value =~/a/i)', 6, '`=~` is an assignment in JavaScript: write /a/i.test(value)'],
+  ['let p = /a/; value =~ p && "x"', 13, '`=~` is an assignment in JavaScript: write p.test(value)'],
+])('%s is an error', (expression, offset, message) => {
+  expect(checkPatch({ path: ANNOTATION, expression })).toEqual([{ field: 'expression', offset, message }]);
+  const path = `subsets[*].ports[?(${expression.replaceAll('value', '@')})]`;
+  const inFilter = checkPatch({ path, expression: 'value' });
+  expect(inFilter).toHaveLength(expression.startsWith('let') ? inFilter.length : 1);
+  expect(inFilter[0]?.severity).toBeUndefined();
+});
+
+test('a complement that is assigned is none', () => {
+  expect(checkPatch({ path: 'a', expression: 'let mask = 0; mask = ~value; mask' })).toEqual([]);
+});

@@ -89,7 +89,7 @@ describe('the realm', () => {
   });
 
   const ABSENT =
-    'Intl Promise Proxy WebAssembly SharedArrayBuffer Atomics WeakRef FinalizationRegistry Function eval globalThis BigInt Iterator Temporal console escape unescape gc setTimeout queueMicrotask process require ivm $0 installRealm BatchEvaluator evaluator settings hardenRealm DisposableStack AggregateError SuppressedError';
+    'Intl Promise Proxy WebAssembly SharedArrayBuffer Atomics WeakRef FinalizationRegistry Function eval globalThis BigInt Iterator Temporal console escape unescape gc setTimeout queueMicrotask process require ivm $0 installRealm BatchEvaluator evaluator settings hardenRealm DisposableStack AggregateError SuppressedError Float16Array AsyncDisposableStack Buffer structuredClone';
 
   test.each(ABSENT.split(' '))('there is no %s', async (name) => {
     expect(await sandbox.run(compileUnchecked(`typeof ${name}`), null)).toEqual({ value: 'undefined' });
