@@ -5,7 +5,12 @@ import { isDnsLabel } from './names.ts';
 import { groupOf, type Resource } from './object.ts';
 import { isNotFound } from './status-error.ts';
 import { isJsonObject, type JsonObject } from '../base/json.ts';
-import { MalformedResponseError, type ClusterClient, type RequestOptions } from './types.ts';
+import {
+  MalformedResponseError,
+  type ClusterClient,
+  type ClusterName,
+  type RequestOptions,
+} from './types.ts';
 
 export interface Discovery {
   /**
@@ -15,6 +20,17 @@ export interface Discovery {
   resolve(apiVersion: string, kind: string, options?: RequestOptions): Promise<Resource>;
   /** As {@link resolve}; also rejects with `TerminalError` for a cluster-scoped kind. */
   resolveNamespaced(apiVersion: string, kind: string, options?: RequestOptions): Promise<Resource>;
+}
+
+export class ClusterScopedError extends TerminalError {
+  readonly cluster: ClusterName;
+
+  constructor(apiVersion: string, kind: string, cluster: ClusterName) {
+    super(
+      `${kind} of ${apiVersion} is cluster-scoped in the ${cluster} cluster; only namespaced kinds can be used here`,
+    );
+    this.cluster = cluster;
+  }
 }
 
 export function createDiscovery(client: Pick<ClusterClient, 'cluster' | 'request'>): Discovery {
@@ -45,9 +61,7 @@ class CachingDiscovery implements Discovery {
   async resolveNamespaced(apiVersion: string, kind: string, options: RequestOptions = {}): Promise<Resource> {
     const resource = await this.resolve(apiVersion, kind, options);
     if (resource.isNamespaced) return resource;
-    throw new TerminalError(
-      `${kind} of ${apiVersion} is cluster-scoped in the ${this.#client.cluster} cluster; only namespaced kinds can be used here`,
-    );
+    throw new ClusterScopedError(apiVersion, kind, this.#client.cluster);
   }
 
   async #fetch(apiVersion: string, options: RequestOptions): Promise<readonly Resource[]> {

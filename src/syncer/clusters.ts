@@ -262,8 +262,8 @@ export class Clusters implements AsyncDisposable {
     const warn = ({ patch, apiVersion, kind }: NamedKind, why: string): void =>
       logger.warn(
         { patch, apiVersion, kind, why },
-        'a kind that a patch references is not served, so its objects are not imported; correct apiVersion and kind of the ' +
-          'reference, or install the CustomResourceDefinition in both clusters, which is noticed without a restart',
+        'objects of a kind that a patch references are not imported; correct apiVersion and kind of the reference, or install ' +
+          'the CustomResourceDefinition of a namespaced kind in both clusters, which is noticed without a restart',
       );
     return untilResponse(this.#options, 'virtual', () =>
       resolveNamedKinds(kindPolicy(sync), this.discoveries, warn, giveUpMs === undefined ? DISCOVERY : {}),

@@ -545,10 +545,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
   });
 
   describe('a start', () => {
-    test.for([
-      ['Widget', 'no kind Widget'],
-      ['Namespace', 'cluster-scoped'],
-    ])(
+    test.for([['Widget', 'no kind Widget']])(
       'with a patch that names %s warns which patch it is, and syncs',
       async ([kind = '', message = ''], { expect }) => {
         await using world = await newWorld();

@@ -125,20 +125,27 @@ function matchFacts(path: string): MatchFacts {
 const SUB_PATHS = ['apiVersionPath', 'kindPath', 'namePath', 'namespacePath'] as const;
 
 /** Built-in kinds without a namespace, by `group/Kind`: nothing of them is imported, and their names are the same everywhere. */
-const CLUSTER_SCOPED: ReadonlySet<string> = new Set([
-  '/Namespace',
-  '/Node',
-  '/PersistentVolume',
-  'apiextensions.k8s.io/CustomResourceDefinition',
-  'gateway.networking.k8s.io/GatewayClass',
-  'networking.k8s.io/IngressClass',
-  'node.k8s.io/RuntimeClass',
-  'rbac.authorization.k8s.io/ClusterRole',
-  'rbac.authorization.k8s.io/ClusterRoleBinding',
-  'scheduling.k8s.io/PriorityClass',
-  'storage.k8s.io/CSIDriver',
-  'storage.k8s.io/StorageClass',
-]);
+const CLUSTER_SCOPED: ReadonlySet<string> = new Set(
+  Object.entries({
+    '': 'ComponentStatus Namespace Node PersistentVolume',
+    'admissionregistration.k8s.io':
+      'MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration ValidatingAdmissionPolicy ' +
+      'ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration',
+    'apiextensions.k8s.io': 'CustomResourceDefinition',
+    'apiregistration.k8s.io': 'APIService',
+    'certificates.k8s.io': 'CertificateSigningRequest ClusterTrustBundle',
+    'flowcontrol.apiserver.k8s.io': 'FlowSchema PriorityLevelConfiguration',
+    'gateway.networking.k8s.io': 'GatewayClass',
+    'networking.k8s.io': 'IPAddress IngressClass ServiceCIDR',
+    'node.k8s.io': 'RuntimeClass',
+    'rbac.authorization.k8s.io': 'ClusterRole ClusterRoleBinding',
+    'resource.k8s.io': 'DeviceClass DeviceTaintRule ResourceSlice',
+    'scheduling.k8s.io': 'PriorityClass',
+    'snapshot.storage.k8s.io': 'VolumeSnapshotClass VolumeSnapshotContent',
+    'storage.k8s.io': 'CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass',
+    'storagemigration.k8s.io': 'StorageVersionMigration',
+  }).flatMap(([group, kinds]) => kinds.split(' ').map((kind) => `${group}/${kind}`)),
+);
 
 function checkReference(
   reference: ReferenceConfig | undefined,
@@ -150,7 +157,7 @@ function checkReference(
   // With a namespacePath alone, it names a namespace and no object.
   const namesObjects = namePath !== '' || namespacePath === '';
   if (!isOpen && namesObjects && CLUSTER_SCOPED.has(`${groupOf(apiVersion)}/${kind}`))
-    return [{ field: 'reference.kind', message: CLUSTER_SCOPED_KIND, offset: 0, severity: 'warning' }];
+    return [{ field: 'reference.kind', message: CLUSTER_SCOPED_KIND, offset: 0 }];
   const plain: readonly PatchFieldProblem[] =
     valueType === 'string' && namePath === '' && namespacePath !== ''
       ? [{ field: 'reference.namespacePath', message: PLAIN_STRING, offset: 0, severity: 'warning' }]

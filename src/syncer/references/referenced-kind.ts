@@ -9,7 +9,7 @@ import {
   type NamespacedName,
   type Resource,
 } from '../../kube/object.ts';
-import type { Discovery } from '../../kube/discovery.ts';
+import { ClusterScopedError, type Discovery } from '../../kube/discovery.ts';
 import type { RequestOptions } from '../../kube/types.ts';
 import { messageOf, TerminalError } from '../../base/errors.ts';
 import { isCopiedByKind } from '../translate/names.ts';
@@ -155,11 +155,13 @@ export async function resolveKind(
   policy: KindPolicy,
   options?: RequestOptions,
 ): Promise<ReferencedKind> {
-  const [virtual, host] = await Promise.all([
-    discoveries.virtual.resolveNamespaced(apiVersion, kind, options),
+  const [host, virtual] = await Promise.allSettled([
     discoveries.host.resolveNamespaced(apiVersion, kind, options),
+    discoveries.virtual.resolveNamespaced(apiVersion, kind, options),
   ]);
-  return asReferencedKind(virtual, host, policy);
+  if (host.status === 'rejected') throw host.reason;
+  if (virtual.status === 'rejected') throw virtual.reason;
+  return asReferencedKind(virtual.value, host.value, policy);
 }
 
 export function asReferencedKind(virtual: Resource, host: Resource, policy: KindPolicy): ReferencedKind {
@@ -177,7 +179,8 @@ export function asReferencedKind(virtual: Resource, host: Resource, policy: Kind
 export const DISCOVERY: RequestOptions = { timeoutMs: 5000 };
 
 /** `reportMissing`: a tenant may delete a CustomResourceDefinition, or have an API server that does not respond, which must not stop everything else.
- * Rejects if a cluster as a whole does not respond. */
+ * Rejects if a cluster as a whole does not respond, and with a `TerminalError` for a kind that is cluster-scoped on the host, which no tenant
+ * decides: its objects have the same name on both sides, so every reference would be rewritten to one that does not exist. */
 export async function resolveNamedKinds(
   policy: KindPolicy,
   discoveries: Discoveries,
@@ -188,6 +191,8 @@ export async function resolveNamedKinds(
     try {
       return await resolveKind(named, discoveries, policy, options);
     } catch (error) {
+      if (error instanceof ClusterScopedError && error.cluster === 'host')
+        throw new TerminalError(`${named.patch}: ${error.message}: remove the patch`, { cause: error });
       if (!(error instanceof TerminalError)) await responds(discoveries);
       reportMissing(named, messageOf(error));
       return [];

@@ -172,11 +172,11 @@ describe('warnings', () => {
 
 describe('references that fail on every object', () => {
   test.each<[Omit<ReferenceConfig, 'apiVersion'> & { apiVersion?: string }, string[]]>([
-    [{ kind: 'Namespace' }, ['warning reference.kind: objects of this kind have no namespace']],
+    [{ kind: 'Namespace' }, ['undefined reference.kind: objects of this kind have no namespace']],
     [{ kind: 'Namespace', namespacePath: 'ns' }, ['warning reference.namespacePath: the value is a string']],
     [
       { apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', namePath: 'n' },
-      ['warning reference.kind: objects of this kind have no namespace'],
+      ['undefined reference.kind: objects of this kind have no namespace'],
     ],
     [{ kind: 'Secret', namespacePath: 'ns' }, ['warning reference.namespacePath: the value is a string']],
     [{ kind: 'Secret' }, []],
