@@ -38,7 +38,10 @@ const entry: fc.Arbitrary<SyncedEntry> = fc
   )
   .map(({ incoming, ...plain }) => (incoming === undefined ? plain : { ...plain, incoming }));
 const section = fc.array(fc.tuple(hashed, entry)).map((entries) => new Map(entries));
-const parts = { annotations: section, labels: section, paths: section };
+const versioned = fc
+  .array(fc.tuple(hashed, entry, fc.option(hashed, { nil: undefined })))
+  .map((entries) => new Map(entries.map(([key, one, rules]) => [key, rules ? { ...one, rules } : one])));
+const parts = { annotations: versioned, labels: versioned, paths: section };
 const record = fc.oneof(fc.record(parts), fc.record({ ...parts, revision: fc.string() }));
 
 describe('the sync record', () => {
@@ -58,6 +61,15 @@ describe('the sync record', () => {
     const wrong = ['{"v":1,"l":"zAAAAAAAABBBBBBBB"}', '{"v":1,"p":"e AAAAAAABBBBBBBB"}', '{"v":1,"a":"eé"}'];
     expect([undefined, ...broken, ...wrong].map(decodeLastSynced).filter(Boolean)).toEqual([]);
   });
+
+  test.each(['', 'x', 'AAAAAAAABBBBBBB', 'é'.repeat(16), 7, null, {}])(
+    'is read without versions of rules that are no list of them: %j',
+    (versions) => {
+      const text = `{"v":1,"a":"dAAAAAAAABBBBBBBBCCCCCCCC","av":${JSON.stringify(versions)},"later":1}`;
+      const known = { virtual: 'BBBBBBBB', host: 'CCCCCCCC', isFromHost: false };
+      expect(decodeLastSynced(text)?.annotations).toEqual(new Map([['AAAAAAAA', known]]));
+    },
+  );
 
   test('never throws', () => {
     fc.assert(

@@ -162,6 +162,7 @@ function mapValues(
 const patched: TestPatches = {
   ...noPatches,
   flowOf: (path) => PATCHED_FLOW[String(path[2])] ?? 'both',
+  rulesOf: (path) => (PATCHED_FLOW[String(path[2])] === undefined ? undefined : shortHash('patched')),
   forward(object) {
     const result = mapValues(object, (key, old) => {
       if (key === 'p') return old === 'zzz' ? undefined : `f${old}`;
