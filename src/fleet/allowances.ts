@@ -4,6 +4,7 @@
  */
 
 import type { Clock } from '../base/clock.ts';
+import { Expiring } from '../base/expiring.ts';
 import { limitedLogger, type Logger } from '../base/logger.ts';
 import { TokenBucket, type Rate } from '../base/token-bucket.ts';
 import type { TransportLimits } from '../kube/client/transport.ts';
@@ -20,17 +21,21 @@ export interface Allowance {
 
 const LOG_RATE: Rate = { burst: 500, perSecond: 20 };
 const CHANGES: Rate = { burst: 5, perSecond: 0.1 };
+/** Longer than any of them takes until it is whole again: a new one is the same then. Who may create namespaces chooses their names. */
+const UNUSED_MS = 10 * 60_000;
 
 export class Allowances {
   readonly #options: { readonly clock: Clock; readonly logger: Logger };
   /** By namespace: those that no member has, of which there are as many as there were members at a time. */
-  readonly #free = new Map<string, Allowance[]>();
-  readonly #loggers = new Map<string, Logger>();
+  readonly #free: Expiring<string, Allowance[]>;
+  readonly #loggers: Expiring<string, Logger>;
   /** Of all members. */
   readonly #input = inputBudget();
 
   constructor(options: { readonly clock: Clock; readonly logger: Logger }) {
     this.#options = options;
+    this.#free = new Expiring(options.clock, () => UNUSED_MS);
+    this.#loggers = new Expiring(options.clock, () => UNUSED_MS);
   }
 
   /** For what is about no member. */

@@ -7,6 +7,7 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { sleep, type Clock, type Timer } from '../base/clock.ts';
 import { TerminalError } from '../base/errors.ts';
+import { Expiring } from '../base/expiring.ts';
 import { parseJson } from '../base/json.ts';
 import { TokenBucket, type Rate } from '../base/token-bucket.ts';
 import { Turns } from '../base/turns.ts';
@@ -35,8 +36,9 @@ const LOOK_MS = 500;
 /** Of the values of one vCluster, with what reading them leaves to the garbage collector. */
 const HEAP_MIB = 192;
 const IDLE_MS = 30_000;
-/** Milliseconds that the texts of one namespace may take: 20 long ones at once, and a twentieth of the time afterwards. */
+/** Milliseconds that the texts of one namespace may take: 20 long ones at once, and a twentieth of the time afterwards. It is whole after 200 s. */
 const SHARE: Rate = { burst: 10_000, perSecond: 50 };
+const SHARE_UNUSED_MS = 10 * 60_000;
 /** A kubeconfig has certificates, and a few short fields beside them. */
 const KUBECONFIG_CHARS_MAX = 256 * 1024;
 
@@ -56,7 +58,7 @@ export class ThreadReader implements ValuesReader {
   readonly #processorMs: typeof processorTimeOf;
   readonly #waiting = new Turns<Job>((key) => parseKey(key).namespace);
   /** What the texts of each namespace may take. */
-  readonly #shares = new Map<string, TokenBucket>();
+  readonly #shares: Expiring<string, TokenBucket>;
   /** Of requests whose namespace has used its share. */
   readonly #later = new Map<Timer, Job>();
   #idle: Timer | undefined;
@@ -69,6 +71,7 @@ export class ThreadReader implements ValuesReader {
   constructor(clock: Clock, processorMs = processorTimeOf) {
     this.#clock = clock;
     this.#processorMs = processorMs;
+    this.#shares = new Expiring(clock, () => SHARE_UNUSED_MS);
   }
 
   async memberConfig({ checks: _checks, ...sources }: MemberSources): Promise<MemberConfig> {
