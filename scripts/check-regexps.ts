@@ -19,8 +19,7 @@ const BOUNDED: ReadonlyMap<string, string> = new Map([
   [String.raw`<(script|style)[^]*?<\/\1>`, 'at most 4096 characters'],
   [String.raw`<[^>]*>`, 'at most 4096 characters'],
   [String.raw`^[^a-z0-9]+|[^a-z0-9]+$`, 'part of an object name'],
-  [String.raw`\{\d*,?\d{3,}\}`, 'a pattern in an expression of at most 64 KiB'],
-  [String.raw`\[[^\]]*\]`, 'a pattern in an expression of at most 64 KiB'],
+  [String.raw`\\(?![1-9k])[^]|\[(?:\\[^]|[^\]\\])*\]`, 'a pattern in an expression of at most 16 KiB'],
 ]);
 
 interface Found {

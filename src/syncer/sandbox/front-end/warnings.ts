@@ -6,12 +6,14 @@ import {
   isNode,
   isReference,
   staticKey,
+  staticTemplate,
   visit,
   type SyntaxNode,
   type Visit,
 } from './syntax-tree.ts';
 import type { ParsedExpression } from './parse.ts';
 import { nearestWord } from '../../../config/schema/suggest.ts';
+import { mayBacktrackOften, notLinear } from './linear-regexp.ts';
 import { readSet } from './reads.ts';
 import { staticType, type KnownNames, type StaticType } from './static-type.ts';
 
@@ -224,44 +226,21 @@ function inListWarning(node: SyntaxNode): string | undefined {
   return '`in` checks for an index of the list, not for an element; use [...].includes(value)';
 }
 
-/** Features that the linear engine does not support. */
-const NOT_LINEAR: readonly (readonly [pattern: RegExp, what: string])[] = [
-  [/\\[1-9]|\\k</, 'a back-reference'],
-  [/\(\?<?[=!]/, 'a lookaround'],
-  [/\{\d*,?\d{3,}\}/, 'a large counted repetition'],
-];
-const NOT_LINEAR_FLAGS = /[iuv]/;
-
-function regexpWarning(node: SyntaxNode): string | undefined {
+/** Of a literal, or of `RegExp` with literals. */
+function regexpOf(node: SyntaxNode): { readonly pattern: string; readonly flags: string } | undefined {
   const { regex } = node as { regex?: { pattern: string; flags: string } }; // present on such literals only
-  if (regex === undefined || !hasNestedQuantifier(regex.pattern)) return undefined;
-  const flag = NOT_LINEAR_FLAGS.exec(regex.flags)?.[0];
-  const what =
-    flag === undefined
-      ? NOT_LINEAR.find(([pattern]) => pattern.test(regex.pattern))?.[1]
-      : `the flag ${flag}`;
-  if (what === undefined) return undefined;
-  return `a quantifier inside a quantifier together with ${what} can exceed the time limit on some values`;
+  if (regex !== undefined || identifierName(node['callee']) !== 'RegExp') return regex;
+  const given: readonly unknown[] = Array.isArray(node['arguments']) ? node['arguments'] : [];
+  const [pattern, flags = ''] = given.map((each) =>
+    isNode(each) ? (each['value'] ?? staticTemplate(each)) : undefined,
+  );
+  return typeof pattern === 'string' && typeof flags === 'string' ? { pattern, flags } : undefined;
 }
 
-/** `(a+)+`: a repeated group that contains a repetition. */
-function hasNestedQuantifier(pattern: string): boolean {
-  const groups: boolean[] = [];
-  const plain = pattern.replace(/\\./g, 'x').replace(/\[[^\]]*\]/g, 'x');
-  let isRepeated = false;
-  for (let at = 0; at < plain.length; at++) {
-    const character = plain.charAt(at);
-    if (character === '(') {
-      groups.push(isRepeated);
-      isRepeated = false;
-      if (plain.charAt(at + 1) === '?') at += 1;
-    } else if (character === ')') {
-      const holdsRepetition: boolean = isRepeated;
-      isRepeated = (groups.pop() ?? false) || holdsRepetition;
-      if (holdsRepetition && /[*+{]/.test(plain.charAt(at + 1))) return true;
-    } else if ('*+{'.includes(character)) {
-      isRepeated = true;
-    }
-  }
-  return false;
+function regexpWarning(node: SyntaxNode): string | undefined {
+  const regex = regexpOf(node);
+  if (regex === undefined || !mayBacktrackOften(regex.pattern)) return undefined;
+  const what = notLinear(regex.pattern, regex.flags);
+  if (what === undefined) return undefined;
+  return `a quantifier inside a quantifier together with ${what} can exceed the time limit on some values`;
 }

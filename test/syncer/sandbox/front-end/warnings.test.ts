@@ -11,6 +11,10 @@ test.each([
   ['/(?=x)(a*)*/.test(value)', 0],
   ['/((a|b){2,})+/u.test(value)', 0],
   ['/(a{1,1000})+/.test(value)', 0],
+  ['/(a{1,12}){1,12}b/.test(value)', 0],
+  ['/(a?){30}a{30}/.test(value)', 0],
+  ['new RegExp("(a+)+$", "i").test(value)', 0],
+  ['new RegExp(`(a{5}){4}`).test(value)', 0],
 ])('%s', (expression, offset) => {
   const found = checkPatch({ path: 'a', expression });
   expect(found.map(({ severity, offset: at }) => [severity, at])).toEqual([['warning', offset]]);
