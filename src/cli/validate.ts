@@ -24,8 +24,9 @@ import { compilePatches, type CompiledPatch } from '../syncer/patch/compile.ts';
 import { isListPath } from '../syncer/patch/empty-lists.ts';
 import { valuesOf } from '../syncer/patch/walk.ts';
 import { createSandbox } from '../syncer/sandbox/sandbox.ts';
-import type { EvaluateResponse, Evaluator, Program } from '../syncer/sandbox/types.ts';
+import type { EvaluateError, EvaluateResponse, Evaluator, Program } from '../syncer/sandbox/types.ts';
 import { sandboxSettings } from '../syncer/translation.ts';
+import { trialOf, type Trial } from './patch-samples.ts';
 import { readTestFile, TEST_FILE_SUFFIX } from './test/test-file.ts';
 
 const API_KEYS = ['host', 'http', 'log'];
@@ -121,7 +122,7 @@ async function sampleWarnings(config: Config, file: string | undefined): Promise
   const all = sampledPatches(config);
   const patches = all.filter((patch): patch is TwoWayPatch => patch.reverse !== undefined);
   const lists = all.filter(({ patch }) => isListPath(patch.segments));
-  if (patches.length + lists.length === 0) return [];
+  if (all.length === 0) return [];
   const objects = file === undefined ? [] : await objectsOfTestCases(file);
   await using sandbox = await createSandbox({
     ...sandboxSettings(config),
@@ -142,6 +143,9 @@ async function sampleWarnings(config: Config, file: string | undefined): Promise
     const error = (await evaluate(sandbox, patch.forward, [[]])).errors?.get(0);
     const message = 'fails on an empty list, as objects without addresses have it';
     warn(patch, 'expression', error && `${message}: ${error.message}`);
+  }
+  for (const patch of all) {
+    warn(patch, 'expression', await failureOnAll(patch, objects, sandbox));
   }
   for (const patch of patches) {
     warn(patch, 'reverseExpression', await firstMismatch(patch, objects, sandbox));
@@ -179,6 +183,25 @@ async function objectsOfTestCases(file: string): Promise<readonly KubeObject[]> 
     }
   }
   return objects;
+}
+
+/** Of an expression that fails on every sample. */
+async function failureOnAll(
+  { kind, patch, forward }: SampledPatch,
+  objects: readonly KubeObject[],
+  evaluator: Evaluator,
+): Promise<string | undefined> {
+  const trial = trialOf(forward.expression, patch, kind);
+  const values = [...(trial?.values ?? []), ...matchesIn(objects, kind, patch)];
+  if (trial === undefined || values.length === 0) return undefined;
+  const { errors } = await evaluate(evaluator, forward, values);
+  const first = errors?.get(0);
+  if (first === undefined || values.some((_, at) => !isCounted(errors?.get(at), trial))) return undefined;
+  return `fails on every value that was tried, such as ${shown(values[0] ?? null)}: ${first.message}`;
+}
+
+function isCounted(error: EvaluateError | undefined, { counts }: Trial): boolean {
+  return error !== undefined && counts(error);
 }
 
 /** Values that the expression rejects or deletes are skipped. */

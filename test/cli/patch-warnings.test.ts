@@ -34,7 +34,9 @@ test.each([
   ],
   [
     'a reverse that fails',
-    withPatch('{path: "subsets[*].ports[*].port", expression: value + 1, reverseExpression: JSON.parse(value).a.b}'),
+    withPatch(
+      '{path: "subsets[*].ports[*].port", expression: value + 1, reverseExpression: JSON.parse(value).a.b}',
+    ),
     'JSON.parse(value).a.b',
     `${FIRST}.reverseExpression: warning: fails on a result of expression: 80 becomes 81 on the host, then TypeError: Cannot read properties of undefined (reading 'b')`,
   ],
@@ -202,4 +204,48 @@ test.each([
   '{path: metadata.annotations.a, expression: context.virtualObject.metadata.name + value, reverseExpression: value.slice(context.virtualObject.metadata.name.length)}',
 ])('no warning for %s', async (entry) => {
   expect(await validate(withPatch(entry))).toEqual({ code: 0, out: '' });
+});
+
+test.each([
+  ['metadata.annotations["a"]', 'value.missing.more'],
+  ['metadata.annotations["a"]', 'const { missing } = value; missing.more'],
+  ['metadata.annotations["a"]', '[value].map((each) => each.missing.more)'],
+  ['metadata.annotations["a"]', 'new Set(value)'],
+  ['metadata.labels.a', 'value.split(",").missing[0]'],
+  [
+    'metadata.annotations',
+    'new Map(Object.entries(value).filter(([key]) => key !== "example.com/internal"))',
+  ],
+  ['metadata.annotations', 'Object.entries(value)["example.com/a"].trim()'],
+  ['metadata', 'new Map(Object.entries(value))'],
+  ['subsets[*].addresses', 'value.map((each) => each.missing)'],
+  ['subsets[*].ports[?(@.name === "https")]', 'new Error(value)'],
+  ['subsets', 'value.map((subset) => () => subset)'],
+])('at %s, %s fails on every value', async (path, expression) => {
+  const config = withPatch(JSON.stringify({ path, expression }));
+  const { code, out } = await validate(config, '--strict');
+  expect(code).toBe(2);
+  expect(out).toMatch(/fails on every value that was tried, such as |fails on a/u);
+});
+
+test.each([
+  ['metadata.annotations["a"]', 'JSON.parse(value).team.name'],
+  ['metadata.annotations["a"]', 'value.match(/^v(\\d+)$/)[1]'],
+  ['metadata.annotations["a"]', 'value.split("#")[3].trim()'],
+  ['metadata.annotations["a"]', 'base64.decode(value)'],
+  ['metadata.annotations["a"]', 'virtualToHostDNS(value)'],
+  ['metadata.annotations["a"]', 'new Date(value)'],
+  ['metadata.annotations["a"]', 'new Date(value).toISOString()'],
+  ['metadata.annotations', '({ ...value, b: value["example.com/a"].split("/")[1].trim() })'],
+  [
+    'metadata.annotations',
+    'Object.fromEntries(Object.entries(value).filter(([key]) => !key.startsWith("a")))',
+  ],
+  ['metadata.labels', 'delete value.app; value'],
+  ['subsets', 'value.filter((each) => each.ports.find((port) => port.name === "https").port === 443)'],
+  ['subsets[*].addresses', 'value.filter((each) => each.ip.startsWith("10."))'],
+  ['', 'value.metadata.annotations["a"] = "b"; value'],
+])('at %s, %s is valid', async (path, expression) => {
+  const { out } = await validate(withPatch(JSON.stringify({ path, expression })), '--strict');
+  expect(out).not.toContain('fails on every value');
 });

@@ -25,6 +25,12 @@ describe('a result that JSON cannot hold', () => {
     );
   });
 
+  test('validate --strict finds the Map, and not the dates', async () => {
+    const map = await capturedRun(['validate', '--strict', field('f1-map.yaml')]);
+    expect([map.code, map.out]).toEqual([2, expect.stringContaining('the result is a Map')]);
+    expect(await capturedRun(['validate', '--strict', field('f1-date.yaml')])).toMatchObject({ code: 0 });
+  });
+
   test('a date as HTTP writes it becomes ISO 8601, one that is none an error of its path alone', async () => {
     const date = await rendered(field('f1-date.yaml'), field('f1-object.yaml'));
     expect(date.code).toBe(0);

@@ -1,0 +1,105 @@
+/** Values on which `validate` tries an expression: one that fails on all of them fails on every object. */
+
+import type { JsonObject, JsonValue } from '../base/json.ts';
+import { sampleValues } from '../syncer/patch/check-patch.ts';
+import type { CompiledPatch } from '../syncer/patch/compile.ts';
+import { valuesOf } from '../syncer/patch/walk.ts';
+import type { EvaluateError } from '../syncer/sandbox/types.ts';
+
+export interface Trial {
+  readonly values: readonly JsonValue[];
+  /** Whether an error counts; of values that other code has taken apart, no sample can be right for every expression. */
+  readonly counts: (error: EvaluateError) => boolean;
+}
+
+/** Texts in other forms, of which one may be what the expression reads. */
+const MORE_TEXTS = [
+  ...[
+    '',
+    '0',
+    '1.5',
+    'true',
+    'null',
+    '{}',
+    '[]',
+    '{"a":"b"}',
+    '["a"]',
+    'a=b',
+    'a=b,c=d',
+    'a: b',
+    'app in (a,b)',
+  ],
+  ...[
+    'web.shop',
+    'web.shop.svc.cluster.local',
+    'https://web.shop.svc:8443/a?b=c',
+    '10.0.0.1:80',
+    'a@b.example',
+    '%41',
+  ],
+  ...['Y2hlY2tvdXQ=', '2026-11-28T10:00:00Z', 'Sat, 28 Nov 2026 10:00:00 GMT', '30s', '1Gi', 'a\nb', 'é'],
+];
+
+/** What reads a form that no sample may have, or another object. */
+const UNKNOWABLE = /\bJSON\.parse\b|\bRegExp\b|\b(?:match|matchAll|exec|search)\s*\(|\bcontext\b|\bthrow\b/;
+
+/** Undefined: nothing is known of the values. */
+export function trialOf(expression: string, patch: CompiledPatch, kind: string): Trial | undefined {
+  const words = wordsIn(expression);
+  const texts = [...MORE_TEXTS, ...words, ...words.map((word) => `a${word}b${word}c${word}d`)];
+  const isKnowable = !UNKNOWABLE.test(expression);
+  const known = sampleValues(patch.segments);
+  if (typeof known[0] === 'string') {
+    return isKnowable ? { values: [...known, ...texts], counts: () => true } : undefined;
+  }
+  const objects = texts
+    .slice(0, OBJECTS_MAX)
+    .map((text) => sampleObject(kind, ['example.com/owner', ...words], text));
+  const values = objects
+    .flatMap((object) => valuesOf(patch.paths.toVirtual, object))
+    .filter((value) => value !== undefined);
+  const [first, second, ...more] = patch.segments;
+  const isMap =
+    first?.kind === 'key' &&
+    first.key === 'metadata' &&
+    second?.kind === 'key' &&
+    (second.key === 'annotations' || second.key === 'labels') &&
+    more.length === 0;
+  return { values, counts: isMap && isKnowable ? () => true : (error) => error.kind === 'result' };
+}
+
+const OBJECTS_MAX = 30;
+const WORDS_MAX = 20;
+
+/** Texts and names of members in the expression: the keys and separators that it may look for. */
+function wordsIn(expression: string): readonly string[] {
+  const found = expression.matchAll(
+    /"([^"\\]{1,200})"|'([^'\\]{1,200})'|`([^`\\$]{1,200})`|\.\s*([A-Za-z_]\w{0,60})/g,
+  );
+  const words = [...found].map(([, ...parts]) => parts.find((part) => part !== undefined) ?? '');
+  return [...new Set(words)].slice(0, WORDS_MAX);
+}
+
+function sampleObject(kind: string, keys: readonly string[], text: string): JsonObject {
+  const map = Object.fromEntries(keys.map((key) => [key, text]));
+  const metadata = { name: 'web', namespace: 'default', annotations: map, labels: map };
+  const port = { name: 'http', port: 80, protocol: 'TCP' };
+  const target = {
+    targetRef: { kind: 'Pod', name: 'web-0', namespace: 'default' },
+    nodeName: 'node',
+    hostname: 'web-0',
+  };
+  switch (kind) {
+    case 'EndpointSlice':
+      return {
+        metadata,
+        addressType: 'IPv4',
+        endpoints: [{ ...target, addresses: ['192.0.2.1'] }],
+        ports: [port],
+      };
+    case 'Service':
+      return { metadata, spec: { type: 'ClusterIP', ports: [{ ...port, targetPort: 80 }] } };
+    default:
+      return { metadata, subsets: [{ addresses: [{ ...target, ip: '192.0.2.1' }], ports: [port] }] };
+  }
+}
