@@ -179,14 +179,18 @@ test('status --vcluster says from the host that a member is limited, until the l
   for (let at = 0; at < 110; at++) await world.createEndpoints(one, `many-${at}`, '10.1.0.7');
   await world.whenState(fleet, one, 'limited');
   const host = ['--host-kubeconfig', world.host.kubeconfigPath, '-n', one.namespace];
-  const status = (): Promise<string> =>
-    capturedRun(['status', '--vcluster', one.name, ...host]).then(({ err }) => err);
+  const status = async (): Promise<string> => {
+    const { code, err } = await capturedRun(['status', '--vcluster', one.name, ...host]);
+    if (code !== 0) throw new Error(err);
+    return err;
+  };
   const warning =
     /^warning: vCluster team-e\/e is in the state limited: at least \d+ objects .* or raise the limit$/mu;
   expect(await eventually(status, (err) => warning.test(err), { what: 'the note on the Lease' })).toMatch(
     warning,
   );
   world.writeConfig({ http });
+  await world.publishConfig();
   await world.whenState(fleet, one, 'joined');
   await world.whenCopied(one, 'many-109', '10.1.0.7');
   await eventually(status, (err) => !err.includes('is in the state'), { what: 'the end of the note' });
