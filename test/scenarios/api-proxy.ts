@@ -9,6 +9,7 @@ import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Agent, request } from 'undici';
+import { sendFlood, type Flood } from '../support/flooding-server.ts';
 import { kubeconfigText } from '../support/kubeconfig.ts';
 import { accessOf } from './cluster-client.ts';
 
@@ -37,6 +38,8 @@ export type Verdict =
   | { readonly kind: 'pretend'; readonly body: string }
   /** The proxy responds with these texts, as fast as they are read; the request does not reach the API server. */
   | { readonly kind: 'stream'; readonly texts: Iterable<string> }
+  /** The proxy writes these bytes on the connection; the request does not reach the API server. */
+  | { readonly kind: 'flood'; readonly flood: Flood }
   /** The API server gets this body instead, as after a mutating webhook. */
   | { readonly kind: 'change'; readonly body: Buffer }
   /** The connection is cut before the request reaches the API server. */
@@ -129,6 +132,8 @@ export class ApiProxy implements AsyncDisposable {
       refuse(response, verdict);
     } else if (verdict.kind === 'pretend') {
       response.writeHead(200, { 'content-type': 'application/json' }).end(verdict.body);
+    } else if (verdict.kind === 'flood') {
+      sendFlood(message.socket, verdict.flood);
     } else if (verdict.kind === 'stream') {
       response.writeHead(200, { 'content-type': 'application/json' });
       await pipeline(Readable.from(verdict.texts), response);

@@ -22,7 +22,7 @@ export class FloodingServer implements AsyncDisposable {
       this.connections += 1;
       this.#sockets.add(socket);
       socket.on('error', () => undefined).on('close', () => this.#sockets.delete(socket));
-      socket.once('data', () => this.#answer(socket, flood));
+      socket.once('data', () => sendFlood(socket, flood, (bytes) => (this.sent += bytes)));
     };
     this.#server = tls === undefined ? createServer(serve) : createTlsServer(tls, serve);
   }
@@ -37,26 +37,33 @@ export class FloodingServer implements AsyncDisposable {
     return this.#sockets.size;
   }
 
-  #answer(socket: Socket, { first, more }: Flood): void {
-    socket.write(first);
-    if (more.length === 0) return;
-    const block = Buffer.alloc(Math.max(more.length, 16_384 - (16_384 % more.length)), more);
-    const push = (): void => {
-      while (!socket.destroyed) {
-        this.sent += block.length;
-        if (!socket.write(block)) return void socket.once('drain', push);
-      }
-    };
-    push();
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     for (const socket of this.#sockets) socket.destroy();
     await new Promise((resolve) => this.#server.close(resolve));
   }
 }
 
-const CHUNKED = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
+/** As fast as the other side reads. `sent` gets the bytes of each write. */
+export function sendFlood(
+  socket: Socket,
+  { first, more }: Flood,
+  sent: (bytes: number) => void = () => undefined,
+): void {
+  socket.on('error', () => undefined);
+  socket.write(first);
+  if (more.length === 0) return;
+  const block = Buffer.alloc(Math.max(more.length, 16_384 - (16_384 % more.length)), more);
+  const push = (): void => {
+    while (!socket.destroyed) {
+      sent(block.length);
+      if (!socket.write(block)) return void socket.once('drain', push);
+    }
+  };
+  push();
+}
+
+export const CHUNKED =
+  'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
 
 /** What a server may send for ever that is neither a header nor a body. */
 export const SILENT_FLOODS: Readonly<Record<string, Flood>> = {

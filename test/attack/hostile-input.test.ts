@@ -1,0 +1,35 @@
+/** One member of ten has an API server that sends what takes memory or a processor: the others are synced meanwhile. */
+
+import { describe, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { HOSTILE_INPUTS } from './hostile-input.ts';
+import { HostileMember } from './hostile-member.ts';
+
+const ROUNDS = 2;
+
+describe('a hostile API server of a member that sends', () => {
+  test.each(Object.entries(HOSTILE_INPUTS))('%s', async (_, answer) => {
+    await using attack = await HostileMember.open();
+    const { fleet, hostile, virtual, world } = attack;
+    let answered = 0;
+    virtual.behaviour = {
+      decide(request) {
+        const verdict = answer(request);
+        if (verdict.kind !== 'pass') answered += 1;
+        return verdict;
+      },
+    };
+    virtual.cutAll();
+    await eventually(
+      () => answered,
+      (count) => count >= 1,
+      { what: 'a request that gets it' },
+    );
+    for (let round = 0; round < ROUNDS; round++) await attack.othersAreSynced();
+    await world.whenCopied(hostile, 'web', '10.9.0.1');
+    // No attempt follows another one at once, and no line of the log has what was sent.
+    expect(answered).toBeLessThan(200);
+    const lines = fleet.log.map((line) => JSON.stringify(line).length);
+    expect(Math.max(...lines)).toBeLessThan(10_000);
+  });
+});
