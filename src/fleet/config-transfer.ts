@@ -14,7 +14,7 @@ import { mergeConfig, vclusterDefaults } from '../config/vcluster-values.ts';
 import type { MemberConfig } from './member-config.ts';
 
 /** Of all values of one vCluster, in which aliases may repeat one text many times. */
-const CHARS_MAX = 2 ** 20;
+const CHARS_MAX = 512 * 1024;
 const PROBLEMS_MAX = 20;
 const PROBLEM_CHARS_MAX = 1024;
 const REASON_CHARS_MAX = 4096;

@@ -55,7 +55,10 @@ export function memberConfig(sources: MemberSources): MemberConfig {
     },
     { ...values, text: withoutHeading(values.text) },
   );
-  const refused = [...settingsOfFleet(written, settings), ...(config === undefined ? [] : notHere(config))];
+  const refused = [
+    ...settingsOfFleet(written, settings),
+    ...(config === undefined ? [] : [...notHere(config), ...longPatches(config)]),
+  ];
   const errors = [
     ...problems.filter(({ severity }) => severity === 'error'),
     ...refused.map((finding) => locate(finding)),
@@ -120,4 +123,16 @@ function notHere({ sync }: Config): Finding[] {
   const message =
     'a fleet syncs into the namespace of the vCluster only: run endpoint-syncer beside this vCluster instead, and remove the label that selects it';
   return [errorAtKey(path, message)];
+}
+
+/** The longest ones take some 40 ms to compile, in which nothing else runs, and run on each object. */
+const PATCHES_CHARS_MAX = 32 * 1024;
+
+function longPatches({ sync: { endpoints, endpointSlices, services } }: Config): Finding[] {
+  const lists = { endpoints, endpointSlices, services };
+  const chars = JSON.stringify(Object.values(lists).map(({ patches }) => patches)).length;
+  const key = Object.entries(lists).find(([, { patches }]) => patches.length > 0)?.[0];
+  if (key === undefined || chars <= PATCHES_CHARS_MAX) return [];
+  const message = `the patches of a member have ${chars} characters as JSON, more than ${PATCHES_CHARS_MAX}: shorten them`;
+  return [errorAtKey(['sync', 'toHost', key, 'patches'], message)];
 }

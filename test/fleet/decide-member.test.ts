@@ -57,6 +57,17 @@ function vcluster(parts: Parts = {}): VclusterObjects {
   };
 }
 
+function withPatches(count: number): string {
+  const patches = Array.from({ length: count }, (_, at) => ({
+    path: `metadata.annotations.a${at}`,
+    expression: '"b"',
+    reverseExpression: 'value',
+  }));
+  return JSON.stringify({
+    sync: { toHost: { endpoints: { enabled: false, patches }, endpointSlices: { enabled: false } } },
+  });
+}
+
 function secret(texts: Record<string, string>): KubeObject {
   const entries = Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
   return { metadata: { name: 'x' }, data: Object.fromEntries(entries) as JsonObject };
@@ -201,6 +212,11 @@ describe('its configuration', () => {
       'the ConfigMap raises what it may use',
       { overlay: 'endpointSyncer: {fleet: {limits: {objects: 100000}}}' },
       /^invalid: .*endpointSyncer\.fleet: is not a setting of a member/u,
+    ],
+    [
+      'the patches take long to compile',
+      { values: { 'config.yaml': withPatches(400) } },
+      /^invalid: Secret team-a\/vc-config-vc:\d+:\d+: sync\.toHost\.endpoints\.patches: the patches of a member have \d{5} characters as JSON, more than 32768/u,
     ],
     ['the ConfigMap is no YAML', { overlay: 'a: {' }, /^invalid: ConfigMap team-a\/endpoint-syncer-vc:1:/u],
     [

@@ -145,8 +145,12 @@ function absentMethod(
   return { message: notAllowed({ ...refusal, name: `the method \`${key}\`` }), at };
 }
 
+const ABSENT: ReadonlyMap<string, Refusal> = new Map(
+  ABSENT_MEMBERS.flatMap((refusal) => refusal.members.split(' ').map((member) => [member, refusal] as const)),
+);
+
 function absentRefusal(name: string): Refusal | undefined {
-  return ABSENT_MEMBERS.find(({ members }) => members.split(' ').includes(name));
+  return ABSENT.get(name);
 }
 
 /** `a.b["c"]` as a list of names; empty if any part is not static. */

@@ -18,12 +18,17 @@ export interface Visit {
 
 /** Direct children in source order, each with the member that holds it. */
 export function childrenOf(node: SyntaxNode): { role: string; node: SyntaxNode }[] {
-  return Object.entries(node).flatMap(([role, member]) =>
-    [member]
-      .flat()
-      .filter(isNode)
-      .map((child) => ({ role, node: child })),
-  );
+  const children: { role: string; node: SyntaxNode }[] = [];
+  const add = (role: string, member: unknown): void => {
+    if (isNode(member)) children.push({ role, node: member });
+  };
+  // No function and no list for each member: this is most of the time that compiling takes.
+  for (const role of Object.keys(node)) {
+    const member = node[role];
+    if (Array.isArray(member)) for (const one of member) add(role, one);
+    else add(role, member);
+  }
+  return children;
 }
 
 /** Visits `roots` and all their descendants, parents first. Not recursive, because a hostile tree may have any depth. */
