@@ -128,7 +128,9 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
   const connected =
     options.connect?.(virtualAccess) ??
     measuredClient('virtual', virtualAccess, { ...options, limits: options.virtualClient ?? limits });
-  const virtual = closedWith(options.signal, secret === '' ? connected : discreetClient(connected));
+  // A command writes to the terminal of the person who runs it.
+  const isPublic = secret !== '' && giveUpMs === undefined;
+  const virtual = closedWith(options.signal, isPublic ? discreetClient(connected) : connected);
   const servers = { virtual: virtualAccess.server, host: connection.server };
   return new Clusters({ ...options, virtualHint }, { host, virtual }, hostNamespace, servers);
 }
