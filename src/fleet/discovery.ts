@@ -16,6 +16,7 @@ import {
   type ObjectKey,
   type Resource,
 } from '../kube/object.ts';
+import { ResponseTooLargeError } from '../kube/client/exchange.ts';
 import { ignoreNotFound } from '../kube/status-error.ts';
 import type { IndexFunctions, ListOptions, ObjectList, WatchClient } from '../kube/types.ts';
 import {
@@ -62,6 +63,7 @@ export class FleetDiscovery {
         server,
         namespaces: exactNamespaces(fleet),
         metrics: informerMetrics(resource),
+        pageSize: PAGE_SIZE,
       });
     const workloads = { labelSelector: VCLUSTER_LABEL, transform: withoutTemplate, indexes: BY_NAMESPACE };
     // Other Secrets are large and none of this program's business, so contents are read one by one.
@@ -170,27 +172,33 @@ export class FleetDiscovery {
 }
 
 const BY_NAMESPACE = { namespace: ({ metadata: { namespace = '' } }: KubeObject) => [namespace] };
-const PAGE_SIZE = 500;
+/** Their metadata may have 256 KiB of annotations each. */
+const PAGE_SIZE = 100;
 /** More than any workload has that is meant to be selected. */
 const LABELS_MAX = 64;
 
-/** The metadata of the objects, page by page: who may create them chooses how many there are. */
+/** The metadata of the objects, page by page: who may create them chooses how many there are, and how large. */
 export async function* pagesOf(
   client: Pick<WatchClient, 'list'>,
   resource: Resource,
   options: ListOptions,
 ): AsyncGenerator<ObjectList> {
-  let continueToken = '';
-  do {
-    const page = await client.list(resource, {
-      ...options,
-      isMetadataOnly: true,
-      limit: PAGE_SIZE,
-      continueToken,
-    });
-    yield page;
-    continueToken = page.continueToken;
-  } while (continueToken !== '');
+  let limit = PAGE_SIZE;
+  for (let continueToken: string | undefined = ''; continueToken !== undefined;) {
+    try {
+      const page: ObjectList = await client.list(resource, {
+        ...options,
+        isMetadataOnly: true,
+        limit,
+        continueToken,
+      });
+      yield page;
+      continueToken = page.continueToken === '' ? undefined : page.continueToken;
+    } catch (error) {
+      if (!(error instanceof ResponseTooLargeError) || limit === 1) throw error;
+      limit = Math.floor(limit / 2);
+    }
+  }
 }
 
 interface Scope {

@@ -27,7 +27,7 @@ import {
   type ObjectKey,
   type StringMap,
 } from '../kube/object.ts';
-import type { ClusterClient, EventRecorder } from '../kube/types.ts';
+import type { ClusterClient, EventRecorder, WatchClient } from '../kube/types.ts';
 import { connectHost, type HostConnection, untilResponse } from '../syncer/clusters.ts';
 import { type ClusterSync, type ClusterSyncOptions, startClusterSync } from '../syncer/cluster-sync.ts';
 import { type Companion, startCompanion, type StartCompanion } from '../syncer/companion.ts';
@@ -72,6 +72,8 @@ const CONNECTIONS_MAX = 4096;
 const SANDBOX_IDLE_MS = 30_000;
 const STARTED_CHECK_MS = 250;
 const HOST_CLIENT = { connections: CONNECTIONS_MAX, watchesMax: CONNECTIONS_MAX };
+/** A larger page is listed in smaller ones: nothing else runs while it is parsed. */
+const DISCOVERY_CLIENT = { ...HOST_CLIENT, responseBytesMax: 4 * 2 ** 20 };
 /** Of all members and the fleet itself, besides requests that hang: a start of many members opens no more connections than these. */
 const HOST_REQUESTS_MAX = 64;
 const HANGING_MS = 1000;
@@ -103,13 +105,16 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   resources.use(connected.client);
   const shares = { requestsMax: HOST_REQUESTS_MAX, hanging: { afterMs: HANGING_MS, clock } };
   const host = { ...connected, client: borrowedClient(connected.client, shares) };
+  const discoveryClient = resources.use(
+    connectHost({ config, clock, metrics, version, limits: DISCOVERY_CLIENT }).client,
+  );
   // On connections of its own: the requests of the members, however many wait, delay no renewal.
   const leaseClient = resources.use(connectHost({ config, clock, metrics, version, warn }).client);
   const located = { ...options, config: locatedIn(host, config) };
   const include = await allowedNamespaces(host, located);
   const namespaces = { ...config.fleet.namespaces, include: [...include] };
   const replicaId = crypto.randomUUID();
-  const parts = { ...located, host, leaseClient, metrics, companion, namespaces, replicaId };
+  const parts = { ...located, host, discoveryClient, leaseClient, metrics, companion, namespaces, replicaId };
   const fleet = new Fleet(parts, health.url);
   resources.defer(() => fleet.close());
   fleetSeries(metrics.registry, () => fleet.members.states());
@@ -152,6 +157,8 @@ async function allowedNamespaces(
 
 export interface FleetParts extends FleetOptions {
   readonly host: HostConnection;
+  /** For what the vClusters are found by, of which users write any amount. */
+  readonly discoveryClient: WatchClient;
   /** For the Leases of the replicas. */
   readonly leaseClient: ClusterClient;
   readonly metrics: Metrics;
@@ -201,7 +208,7 @@ export class Fleet {
     this.#discovery = new FleetDiscovery({
       ...parts,
       fleet: fleetOf(parts, config),
-      client: host.client,
+      client: parts.discoveryClient,
       informerMetrics: ({ plural }) => metrics.informer('host', plural),
     });
     const replicas = parts.isDryRun ? undefined : this.#joinReplicas();

@@ -21,6 +21,8 @@ import { Removals, type Former } from './removals.ts';
 
 export interface FormerMembersOptions {
   readonly client: WatchClient;
+  /** For the Leases of all namespaces. */
+  readonly discoveryClient: Pick<WatchClient, 'list'>;
   readonly discovery: FleetDiscovery;
   readonly rules: () => FleetRules;
   readonly isPlacedHere: (vcluster: ObjectKey) => boolean;
@@ -80,10 +82,10 @@ export class FormerMembers {
   }
 
   async #find(): Promise<void> {
-    const { client, isPlacedHere, rules, signal } = this.#options;
+    const { discoveryClient, isPlacedHere, rules, signal } = this.#options;
     const byNamespace = new Map<string, string[]>();
     for (const scope of exactNamespaces(rules().fleet) ?? [undefined])
-      for await (const { items } of pagesOf(client, LEASES, { namespace: scope, signal }))
+      for await (const { items } of pagesOf(discoveryClient, LEASES, { namespace: scope, signal }))
         for (const vcluster of items.flatMap((lease) => formerMember(lease) ?? [])) {
           const key = keyOf(vcluster);
           if (!this.#isDeleted(key) || !isPlacedHere(key)) continue;

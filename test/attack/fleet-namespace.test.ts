@@ -2,7 +2,8 @@
 
 import { describe, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import type { Verdict } from '../scenarios/api-proxy.ts';
+import { ApiProxy, type Verdict } from '../scenarios/api-proxy.ts';
+import { FLEET_NAMESPACE, newEmbeddedFleet } from '../scenarios/fleet-world.ts';
 import { HostileMember } from './hostile-member.ts';
 
 const SWITCHED_OFF = 'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: false}}}\n';
@@ -43,12 +44,14 @@ describe('a namespace with', () => {
     const [values, kubeconfig] = [longText(SWITCHED_OFF), longText('clusters: []\n')];
     await world.host.ensureNamespace(EVIL);
     for (let at = 0; at < MEMBERS; at++) {
-      const vcluster = { name: `w${at}`, namespace: EVIL };
+      // In the order of their names, which decides where they have the same age in seconds.
+      const name = `w${100 + at}`;
+      const vcluster = { name, namespace: EVIL };
       await world.setValues(vcluster, values);
-      await world.setSecret(EVIL, `vc-w${at}`, { config: kubeconfig });
+      await world.setSecret(EVIL, `vc-${name}`, { config: kubeconfig });
       const labels = { app: 'vcluster', 'endpoint-syncer/enabled': 'true' };
       await world.host.create('StatefulSet', {
-        metadata: { name: `w${at}`, namespace: EVIL, labels },
+        metadata: { name, namespace: EVIL, labels },
         spec: { replicas: 1, selector: { matchLabels: labels }, template: {} },
       });
     }
@@ -108,4 +111,27 @@ describe('a namespace with', () => {
       await world.whenState(fleet, others[0] ?? gone, 'joined');
     },
   );
+
+  test('objects of large metadata is listed in small pages, and the members of others join', async ({
+    expect,
+  }) => {
+    await using stack = new AsyncDisposableStack();
+    const world = stack.use(await newEmbeddedFleet());
+    const host = stack.use(await ApiProxy.open(world.host.kubeconfigPath));
+    await world.host.ensureNamespace(EVIL);
+    const annotations = { text: 'x'.repeat(200_000) };
+    for (let at = 0; at < 60; at++)
+      await world.host.create('ConfigMap', { metadata: { namespace: EVIL, name: `x${at}`, annotations } });
+    const good = await world.install('good');
+    const kubeconfig = world.file('host.kubeconfig', host.kubeconfig);
+    const fleet = await world.start({ host: { kubeconfig, namespace: FLEET_NAMESPACE } });
+    await world.whenState(fleet, good, 'joined');
+    const pages = host.requests.flatMap(({ isWatch, path }) => {
+      const { pathname, searchParams } = new URL(path, 'http://host');
+      const isList = !isWatch && pathname === '/api/v1/configmaps';
+      return isList ? [Number(searchParams.get('limit'))] : [];
+    });
+    expect(pages.filter((limit) => limit > 1).slice(0, 4)).toEqual([100, 50, 25, 12]);
+    await fleet.stop();
+  });
 });

@@ -53,6 +53,7 @@ class World implements AsyncDisposable {
     };
     this.formers = new FormerMembers({
       ...parts,
+      discoveryClient: counted,
       discovery,
       rules: () => RULES,
       isPlacedHere: (key) => this.placed(key),

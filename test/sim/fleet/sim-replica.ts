@@ -81,6 +81,7 @@ export class SimReplica {
         replicaId,
         namespaces: config.fleet.namespaces,
         host: { client, server: 'https://host', namespace: config.host.namespace, description: 'the host' },
+        discoveryClient: client,
         leaseClient: client,
         sync: {
           connect: (access) => this.#connect(access, { process, identity }),
