@@ -13,32 +13,11 @@ export interface Trial {
 }
 
 /** Texts in other forms, of which one may be what the expression reads. */
-const MORE_TEXTS = [
-  ...[
-    '',
-    '0',
-    '1.5',
-    'true',
-    'null',
-    '{}',
-    '[]',
-    '{"a":"b"}',
-    '["a"]',
-    'a=b',
-    'a=b,c=d',
-    'a: b',
-    'app in (a,b)',
-  ],
-  ...[
-    'web.shop',
-    'web.shop.svc.cluster.local',
-    'https://web.shop.svc:8443/a?b=c',
-    '10.0.0.1:80',
-    'a@b.example',
-    '%41',
-  ],
-  ...['Y2hlY2tvdXQ=', '2026-11-28T10:00:00Z', 'Sat, 28 Nov 2026 10:00:00 GMT', '30s', '1Gi', 'a\nb', 'é'],
-];
+const MORE_TEXTS = (
+  '|0|1.5|true|null|{}|[]|{"a":"b"}|["a"]|a=b|a=b,c=d|a: b|app in (a,b)|web.shop|web.shop.svc.cluster.local|' +
+  'https://web.shop.svc:8443/a?b=c|10.0.0.1:80|a@b.example|%41|Y2hlY2tvdXQ=|2026-11-28T10:00:00Z|' +
+  'Sat, 28 Nov 2026 10:00:00 GMT|30s|1Gi|a\nb|é'
+).split('|');
 
 /** What reads a form that no sample may have, or another object. */
 const UNKNOWABLE = /\bJSON\.parse\b|\bRegExp\b|\b(?:match|matchAll|exec|search)\s*\(|\bcontext\b|\bthrow\b/;
@@ -46,7 +25,7 @@ const UNKNOWABLE = /\bJSON\.parse\b|\bRegExp\b|\b(?:match|matchAll|exec|search)\
 /** Undefined: nothing is known of the values. */
 export function trialOf(expression: string, patch: CompiledPatch, kind: string): Trial | undefined {
   const words = wordsIn(expression);
-  const texts = [...MORE_TEXTS, ...words, ...words.map((word) => `a${word}b${word}c${word}d`)];
+  const texts = [words.map((word) => `a${word}b${word}c${word}d`), words, MORE_TEXTS].flat();
   const isKnowable = !UNKNOWABLE.test(expression);
   const known = sampleValues(patch.segments);
   if (typeof known[0] === 'string') {
@@ -68,7 +47,7 @@ export function trialOf(expression: string, patch: CompiledPatch, kind: string):
   return { values, counts: isMap && isKnowable ? () => true : (error) => error.kind === 'result' };
 }
 
-const OBJECTS_MAX = 30;
+const OBJECTS_MAX = 60;
 const WORDS_MAX = 20;
 
 /** Texts and names of members in the expression: the keys and separators that it may look for. */

@@ -186,11 +186,11 @@ function patchedSections(sections: JsonObject, above: readonly string[]): readon
   });
 }
 
-/** A list of one's own replaces the default one, which keeps copies of values out of annotations that a patch may mask. An empty one is on purpose. */
+/** A list of one's own, even an empty one, replaces the default one, which keeps copies of values out of annotations that a patch may mask. */
 function droppedExclusions(own: Fields): Finding[] {
   const name = 'endpointSyncer.metadata.excludeAnnotations';
   const list = own.value(name);
-  if (!Array.isArray(list) || list.length === 0) return [];
+  if (!Array.isArray(list)) return [];
   const isListed = keyMatcher(list.filter((one) => typeof one === 'string'));
   const dropped = EXCLUDED_ANNOTATIONS.filter((key) => !isListed(key));
   if (dropped.length === 0) return [];

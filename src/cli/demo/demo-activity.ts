@@ -94,7 +94,12 @@ export class ActivityLogger implements Logger, Activity {
       this.#record({ id: idOf(fields), state: 'refused', what, latencyMs: undefined });
     }
     const subject = typeof key === 'string' ? `${key}  ` : '';
-    process.stderr.write(`${time()}  ${plainLines(`${subject}${message}${why}`)}\n`);
+    // A line break may be a tenant's: what follows it is indented, so that it is no line of the demo.
+    const text = plainLines(`${subject}${message}${why}`).replaceAll(
+      '\n',
+      `\n${' '.repeat(time().length)}  `,
+    );
+    process.stderr.write(`${time()}  ${text}\n`);
   }
 }
 

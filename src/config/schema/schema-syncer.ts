@@ -170,12 +170,27 @@ export const EXCLUDED_ANNOTATIONS = [
   'kubectl.kubernetes.io/last-applied-configuration',
 ];
 
+/** Labels of copies that the translation sets, whatever the virtual object has. */
+const TRANSLATED_LABELS = [
+  'endpointslice.kubernetes.io/managed-by',
+  'kubernetes.io/service-name',
+  'vcluster.loft.sh/managed-by',
+  'vcluster.loft.sh/namespace',
+];
+
+const excludableLabel = keyPattern.superRefine((key, context) => {
+  if (TRANSLATED_LABELS.includes(key))
+    context.addIssue(
+      'the translation of copies sets this label, so it cannot be excluded: remove it from the list',
+    );
+});
+
 const metadata = section('Labels and annotations that each cluster keeps for itself.', {
   excludeAnnotations: z.array(keyPattern).default(EXCLUDED_ANNOTATIONS).meta({
     description:
       'Annotations that are not copied in either direction: keys, or PREFIX/* for all keys with a prefix.',
   }),
-  excludeLabels: z.array(keyPattern).default([]).meta({
+  excludeLabels: z.array(excludableLabel).default([]).meta({
     description:
       'Labels that are not copied in either direction: keys, or PREFIX/* for all keys with a prefix.',
   }),

@@ -146,3 +146,17 @@ test('the samples are listed with their copies, and why one has none', () => {
     ['skipped', null],
   ]);
 });
+
+test('a text with a line break begins no line of its own', () => {
+  const { errors } = shownAfter([
+    'warn',
+    { key: 'shop/db', error: 'x\n10:00:00  shop/db  host deleted\r\u2028\u001b[2K', reason: 'PatchFailed' },
+    'not synced',
+  ]);
+  const lines = errors
+    .join('')
+    .trimEnd()
+    .split(/[\n\r\u2028]/u);
+  expect(lines).toHaveLength(2);
+  expect(lines[1]).toMatch(/^ {8,}10:00:00/u);
+});

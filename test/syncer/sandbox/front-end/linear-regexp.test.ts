@@ -26,7 +26,7 @@ function answersOfV8(samples: readonly Sample[]): readonly boolean[] {
 const CASES: readonly Sample[] = [
   ['(a+)+', ''],
   ['(a+)+', 'gmsy'],
-  ...[...'diuv'].map((flag): Sample => ['(a+)+', flag]),
+  ...['d', 'i', 'u', 'v'].map((flag): Sample => ['(a+)+', flag]),
   ['(?i:a)+', ''],
   ['(a)\\1', ''],
   ['(?<n>a)\\k<n>', ''],
