@@ -236,7 +236,7 @@ function dueSentence(plan: ObjectPlan, decision: Decision, what: string): string
   const { host } = plan.seen;
   const update = plan.changes.find((change) => change.cluster === 'host')?.after;
   if (host !== undefined && update !== undefined && plan.kind.needsRecreation(update, host))
-    return `${what}: ${hostOf(plan)} is about to be deleted and created again: an immutable field has changed`;
+    return `${what}: ${hostOf(plan)} is about to be deleted and created again: it cannot be updated in place`;
   if (clusters.has('virtual'))
     return `${what} is not in sync: a change on the host is about to be copied to the virtual cluster`;
   return `${what} is not in sync: ${hostOf(plan)} is about to be updated`;

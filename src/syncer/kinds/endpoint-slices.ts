@@ -107,13 +107,25 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
     indexes: { [BY_SERVICE]: serviceKeysOf },
     keysOfService: (service, virtual) => virtual.byIndex(BY_SERVICE, service),
     gate: (virtual, service, gateOptions) => exclusion(virtual, options) ?? serviceGate(service, gateOptions),
-    needsRecreation: (wanted, actual) => wanted['addressType'] !== actual['addressType'],
+    needsRecreation,
     noticeOf(virtual) {
       const service = serviceKeyOf(virtual);
       const endpoints = service === undefined ? undefined : options.endpointsOf(service);
       return endpoints && duplicateNotice(virtual, endpoints, service ?? '');
     },
   };
+}
+
+/** The address type is immutable. kube-proxy keeps the addresses of a slice by its Service, so that one that moves stays in the old Service as well.
+ * A controller cannot update a slice that is its own no longer, and then makes no other one for the Service either: it has to see a deletion. */
+function needsRecreation(wanted: KubeObject, actual: KubeObject): boolean {
+  const [next = {}, now = {}] = [wanted.metadata.labels, actual.metadata.labels];
+  const manager = now[MANAGED_BY] ?? OURS;
+  return (
+    wanted['addressType'] !== actual['addressType'] ||
+    next[SERVICE_NAME] !== now[SERVICE_NAME] ||
+    (manager !== OURS && next[MANAGED_BY] !== manager)
+  );
 }
 
 export function exclusion(

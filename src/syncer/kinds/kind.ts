@@ -62,7 +62,7 @@ export interface SyncedKind {
   readonly unmappedNamespace?: (virtual: KubeObject, names: NameTranslator) => UnmappedNamespace | undefined;
   /** Proof that a controller of the host created an object without bookkeeping, so that it may be taken over. */
   isMadeByController(host: KubeObject): boolean;
-  /** The API server rejects this change of the host copy, so the copy has to be deleted and created again. */
+  /** The API server rejects this change of the host copy, or its readers miss it, so the copy has to be deleted and created again. */
   needsRecreation(wanted: KubeObject, actual: KubeObject): boolean;
   noticeOfGate(reason: string): RecordedEvent | undefined;
   /** Merge patch for the status of the virtual object; undefined if it equals the host's. `host` undefined: the copy is gone. */

@@ -74,7 +74,7 @@ export async function deleteToRecreate(
   { key, target }: Observation,
   host: KubeObject,
 ): Promise<ReconcileResult> {
-  const reason = 'an immutable field has changed';
+  const reason = 'it cannot be updated in place';
   invariant(target, 'a copy that is updated has a target');
   if (isTerminating(host)) return WAITING_FOR_FINALIZERS;
   if (!sync.areDependentsRead(target)) return dependentsFirst(reason);

@@ -108,7 +108,7 @@ export const KIND_CASES: Readonly<Record<string, Case>> = {
     expected: [
       'pending',
       'differs',
-      /"host\/web-1-x-shop-x-vc" is about to be deleted and created again: an immutable field has changed/,
+      /"host\/web-1-x-shop-x-vc" is about to be deleted and created again: it cannot be updated in place/,
     ],
   },
   'a foreign slice': {

@@ -118,6 +118,35 @@ test.each<[string, JsonObject, JsonObject]>([
   expect(endpointSliceContent.stored(sent)).toEqual(stored);
 });
 
+describe('a copy is deleted and created again', () => {
+  const kind = createEndpointSliceKind({ isEndpointsSynced: false, endpointsOf: () => undefined });
+  const OURS = 'endpoint-syncer';
+
+  test.each<[string, StringMap, StringMap, boolean]>([
+    ['nothing has changed', { [MANAGED_BY]: 'me' }, { [MANAGED_BY]: 'me' }, false],
+    ['a mirrored slice becomes ours', { [MANAGED_BY]: MIRRORING }, { [MANAGED_BY]: OURS }, true],
+    ['a slice of another controller becomes ours', { [MANAGED_BY]: 'me' }, { [MANAGED_BY]: OURS }, true],
+    ['a controller has adopted it', { [MANAGED_BY]: MIRRORING }, {}, true],
+    ['its manager changes', { [MANAGED_BY]: 'me' }, { [MANAGED_BY]: 'you' }, true],
+    ['it gets a manager', {}, { [MANAGED_BY]: 'me' }, false],
+    ['it is ours and gets a manager', { [MANAGED_BY]: OURS }, { [MANAGED_BY]: 'me' }, false],
+    ['it is ours and loses that', { [MANAGED_BY]: OURS }, {}, false],
+    ['its Service changes', { [SERVICE_NAME]: 'a' }, { [SERVICE_NAME]: 'b' }, true],
+    ['its Service is taken off', {}, { [SERVICE_NAME]: 'b' }, true],
+    ['another label changes', { app: 'a' }, { app: 'b' }, false],
+  ])('where %s: %o becomes %o: %s', (_, actual, wanted, isNeeded) => {
+    const service = { [SERVICE_NAME]: 'web' };
+    const given = Object.hasOwn(wanted, SERVICE_NAME) ? {} : service;
+    const [next, now] = [slice({ ...given, ...wanted }), slice({ ...given, ...actual })];
+    expect(kind.needsRecreation(next, now)).toBe(isNeeded);
+  });
+
+  test('where its address type changes', () => {
+    const [next, now] = [slice({}, { addressType: 'IPv6' }), slice({}, { addressType: 'IPv4' })];
+    expect(kind.needsRecreation(next, now)).toBe(true);
+  });
+});
+
 test('a value of an endpoint belongs to its addresses', () => {
   const elementAt = (path: ConcretePath) => endpointSliceContent.elementAt(path);
   expect(elementAt(['endpoints', 2, 'zone'])).toEqual({ at: 1, idMember: 'addresses' });
