@@ -25,6 +25,8 @@ export function createTranslators(config: Config): Translators {
     hostNamespace: host.namespace,
     mode: sync.namespaces,
     referenceNaming: config.references.naming,
+    // Without vCluster, which copies the Services and Pods of a virtual cluster.
+    arePodsCopied: config.services.mode !== 'sync',
   });
   return { names, labels: createLabelTranslator(config.name, sync.namespaces, config.metadata) };
 }

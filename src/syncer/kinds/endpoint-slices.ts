@@ -10,7 +10,7 @@ import {
 import type { RecordedEvent } from '../../kube/types.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { asStored, isEmpty, listAt, memberOf } from '../translate/content.ts';
-import { mapElements, mapTargetRef, podReferences } from '../translate/pod-references.ts';
+import { mapElements, mapTargetRef, podReferences, type MapTargetRef } from '../translate/pod-references.ts';
 import type { ConcretePath, ContentRules, ListElement, NameTranslator } from '../translate/types.ts';
 import type { KnownFields } from '../patch/check-patch.ts';
 import { validateEndpointSlice } from '../patch/validate-object.ts';
@@ -100,7 +100,8 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
     content: endpointSliceContent,
     labelSelector: `${MANAGED_BY} notin (${generatorsOf(options).join(', ')})`,
     deletionHint: '',
-    translationNote: 'Pod targetRefs in endpoints get the names of the host Pods',
+    translationNote:
+      'Pod targetRefs in endpoints get the names of the host Pods, or are left out where there are none',
     validate: validateEndpointSlice,
     serviceKey: (_key, virtual) => virtual && serviceKeyOf(virtual),
     hostService: serviceKeyOf,
@@ -180,7 +181,7 @@ function ownLabelsToVirtual({ metadata }: KubeObject, namespace: string, names: 
   };
 }
 
-function mapRefs(endpoints: JsonValue, map: (ref: JsonObject) => JsonObject): JsonValue {
+function mapRefs(endpoints: JsonValue, map: MapTargetRef): JsonValue {
   return mapElements(endpoints, (endpoint) => mapTargetRef(endpoint, map));
 }
 

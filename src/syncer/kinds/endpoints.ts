@@ -5,7 +5,7 @@ import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../b
 import type { KnownFields } from '../patch/check-patch.ts';
 import { validateEndpoints } from '../patch/validate-object.ts';
 import { asStored, isEmpty, listAt, memberOf, NO_CONTENT } from '../translate/content.ts';
-import { mapElements, mapTargetRef, podReferences } from '../translate/pod-references.ts';
+import { mapElements, mapTargetRef, podReferences, type MapTargetRef } from '../translate/pod-references.ts';
 import type { ConcretePath, ContentRules, ListElement } from '../translate/types.ts';
 import {
   OBJECT_FIELDS,
@@ -57,7 +57,8 @@ export const endpointsKind: SyncedKind = {
   content: endpointsContent,
   deletionHint:
     " The host's endpoints controller deletes Endpoints that have no Service: create a Service of this name without a selector.",
-  translationNote: 'Pod targetRefs in subsets get the names of the host Pods',
+  translationNote:
+    'Pod targetRefs in subsets get the names of the host Pods, or are left out where there are none',
   validate: validateEndpoints,
   serviceKey: (key) => key,
   hostService: objectKey,
@@ -72,7 +73,7 @@ export const endpointsKind: SyncedKind = {
   },
 };
 
-function mapRefs(subsets: JsonValue, map: (ref: JsonObject) => JsonObject): JsonValue {
+function mapRefs(subsets: JsonValue, map: MapTargetRef): JsonValue {
   return mapElements(subsets, (subset) => {
     let result = subset;
     for (const list of ADDRESS_LISTS) {

@@ -13,6 +13,8 @@ interface NameTranslatorOptions {
   readonly mode: NamespaceMode;
   /** The form of the names that {@link NameTranslator.referenceToHost} returns if names are not kept. */
   readonly referenceNaming: 'short' | 'long';
+  /** A syncer copies Pods to the host. Default: true. */
+  readonly arePodsCopied?: boolean;
 }
 
 const EMPTY: NamespacedName = { namespace: '', name: '' };
@@ -30,7 +32,7 @@ interface NamespaceRule {
 }
 
 export function createNameTranslator(options: NameTranslatorOptions): NameTranslator {
-  const { vcluster, hostNamespace, referenceNaming } = options;
+  const { vcluster, hostNamespace, referenceNaming, arePodsCopied = true } = options;
   const rule = namespaceRule(options);
   const fallback = rule.hasFallback ? hostNamespace : undefined;
 
@@ -59,6 +61,7 @@ export function createNameTranslator(options: NameTranslatorOptions): NameTransl
     namespaceToVirtual: (namespace) => rule.candidates(namespace)[0],
     isTargetNamespace: (namespace) => namespace === fallback || rule.isTarget(namespace),
     toHost,
+    podToHost: (virtual) => (arePodsCopied ? toHost(virtual) : undefined),
     shortToHost,
     referenceToHost(virtual, kind) {
       if (isApiServer(virtual, kind)) return { namespace: hostNamespace, name: vcluster };

@@ -5,39 +5,55 @@ import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } f
 import { memberOf } from './content.ts';
 import type { ContentRules, NameTranslator } from './types.ts';
 
-/** Applies a function to every `targetRef` in a member; what it returns unchanged costs no copy. */
-type MapTargetRefs = (member: JsonValue, map: (ref: JsonObject) => JsonObject) => JsonValue;
+/** Gives the `targetRef` of an address or endpoint, from the present one and its holder; undefined: none. */
+export type MapTargetRef = (ref: JsonObject | undefined, holder: JsonObject) => JsonObject | undefined;
+
+/** Applies a function to every holder of a `targetRef` in a member; what it returns unchanged costs no copy. */
+type MapTargetRefs = (member: JsonValue, map: MapTargetRef) => JsonValue;
 
 export function podReferences(
   member: string,
   mapRefs: MapTargetRefs,
 ): Pick<ContentRules, 'toHost' | 'toVirtual'> {
   return {
-    /** Every Pod reference names the host Pod; its uid and resourceVersion go, because no Pod is watched for them. */
+    /** Every Pod reference names the host Pod; its uid and resourceVersion go, because no Pod is watched for them. One to a Pod that has no copy is
+     * left out: as it is, it may name a Pod of others. */
     toHost(virtual, { names }) {
       const { namespace = '' } = virtual.metadata;
-      return { [member]: mapRefs(memberOf(virtual, member), (ref) => podRefToHost(ref, namespace, names)) };
+      const map: MapTargetRef = (ref) => ref && podRefToHost(ref, namespace, names);
+      return { [member]: mapRefs(memberOf(virtual, member), map) };
     },
     /** By the virtual object's own references, which have uid and resourceVersion too; then by the name rule: the only result, also in `namespace`. */
     toVirtual(host, { names, namespace, original }) {
       const known = new Map<string, JsonObject>();
-      mapRefs(original === undefined ? null : memberOf(original, member), (ref) => {
-        const translated = podRefToHost(ref, namespace, names);
-        if (translated !== ref) known.set(refKey(translated), ref);
+      const leftOut = new Map<string, JsonObject>();
+      mapRefs(original === undefined ? null : memberOf(original, member), (ref, holder) => {
+        const translated = ref && podRefToHost(ref, namespace, names);
+        if (ref !== undefined && translated === undefined) leftOut.set(holderId(holder), ref);
+        if (ref !== undefined && translated !== undefined && translated !== ref)
+          known.set(refKey(translated), ref);
         return ref;
       });
-      return {
-        [member]: mapRefs(memberOf(host, member), (ref) => podRefToVirtual(ref, namespace, { names, known })),
-      };
+      const map: MapTargetRef = (ref, holder) =>
+        ref === undefined ? leftOut.get(holderId(holder)) : podRefToVirtual(ref, namespace, { names, known });
+      return { [member]: mapRefs(memberOf(host, member), map) };
     },
   };
 }
 
-export function mapTargetRef(holder: JsonObject, map: (ref: JsonObject) => JsonObject): JsonObject {
-  const ref = ownValue(holder, 'targetRef');
-  if (!isJsonObject(ref)) return holder;
-  const mapped = map(ref);
-  return mapped === ref ? holder : { ...holder, targetRef: mapped };
+export function mapTargetRef(holder: JsonObject, map: MapTargetRef): JsonObject {
+  const { targetRef, ...rest } = holder;
+  const isOther = targetRef !== undefined && targetRef !== null && !isJsonObject(targetRef);
+  if (isOther) return holder;
+  const ref = isJsonObject(targetRef) ? targetRef : undefined;
+  const mapped = map(ref, holder);
+  if (mapped === ref) return holder;
+  return mapped === undefined ? rest : { ...rest, targetRef: mapped };
+}
+
+/** What tells the holder of a reference from others. */
+function holderId(holder: JsonObject): string {
+  return JSON.stringify([ownValue(holder, 'ip') ?? null, ownValue(holder, 'addresses') ?? null]);
 }
 
 export function mapElements(list: JsonValue, map: (element: JsonObject) => JsonObject): JsonValue {
@@ -52,12 +68,14 @@ export function mapElements(list: JsonValue, map: (element: JsonObject) => JsonO
   return isChanged ? mapped : list;
 }
 
-function podRefToHost(ref: JsonObject, ownNamespace: string, names: NameTranslator): JsonObject {
+/** Undefined: the Pod has no copy. */
+function podRefToHost(ref: JsonObject, ownNamespace: string, names: NameTranslator): JsonObject | undefined {
   const named = podNamed(ref, ownNamespace);
   if (named === undefined) return ref;
   const { uid: _uid, resourceVersion: _version, ...rest } = ref;
-  const host = named.name === '' ? undefined : names.toHost(named);
-  return host === undefined ? rest : { ...rest, name: host.name, namespace: host.namespace };
+  const host = names.podToHost(named);
+  if (host === undefined) return undefined;
+  return named.name === '' ? rest : { ...rest, name: host.name, namespace: host.namespace };
 }
 
 interface Backward {

@@ -17,6 +17,8 @@ export interface NameTranslator {
   isTargetNamespace(hostNamespace: string): boolean;
   /** Endpoints, Services and Pods. Empty name gives an empty name and namespace; undefined: namespace not mapped. */
   toHost(virtual: NamespacedName): NamespacedName | undefined;
+  /** The copy of a Pod; undefined: it has none, because its namespace is not mapped or no syncer copies Pods. */
+  podToHost(virtual: NamespacedName): NamespacedName | undefined;
   /** What a `reference` patch writes; always the long name of kinds that another syncer copies. `default/kubernetes` is vCluster's own Service. */
   referenceToHost(virtual: NamespacedName, kind: ReferenceKind): NamespacedName | undefined;
   /** The name that starts with `v`; where names are kept, the name itself. Undefined: namespace not mapped. */

@@ -3,6 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { cloneJson, type JsonObject, type JsonValue, valueAt } from '../../../src/base/json.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
 import { LEGACY, mappings, translators } from '../translate/setup.ts';
 import { subsetsToHost, subsetsToVirtual } from './setup.ts';
 
@@ -24,13 +25,33 @@ describe('Pod references to the host', () => {
     ]);
   });
 
-  test('lose uid and resourceVersion, even if no host Pod can be determined', () => {
-    const only = translators(mappings({ a: 'h' }, true)).names;
-    const ref = { kind: 'Pod', name: 'a', namespace: 'b', uid: 'u', resourceVersion: '1', other: 1 };
-    expect(refsOf(subsetsToHost(addressed(ref, { kind: 'Pod', uid: 'u' }), 'shop', only))).toEqual([
-      { kind: 'Pod', name: 'a', namespace: 'b', other: 1 },
-      { kind: 'Pod' },
+  const node = { kind: 'Node', name: 'a', uid: 'u' };
+  const pods = [
+    { kind: 'Pod', name: 'a', namespace: 'b', uid: 'u', resourceVersion: '1', other: 1 },
+    { kind: 'Pod', name: 'a' },
+  ];
+  const [unmapped, withoutPods] = [
+    translators(mappings({ a: 'h' }, true)).names,
+    createNameTranslator({
+      vcluster: 'vc',
+      hostNamespace: 'host',
+      mode: { kind: 'single' },
+      referenceNaming: 'short',
+      arePodsCopied: false,
+    }),
+  ];
+
+  test.each([
+    ['of a namespace that is not mapped', unmapped],
+    ['of a virtual cluster whose Pods no syncer copies', withoutPods],
+  ])('%s are left out, their addresses are not, and nothing of that flows back', (_, translator) => {
+    const virtual = [...pods, node].map((targetRef, at) => ({ ip: `1.1.1.${at}`, targetRef }));
+    const host = subsetsToHost([{ addresses: virtual }], 'shop', translator);
+    expect(host).toEqual([
+      { addresses: [{ ip: '1.1.1.0' }, { ip: '1.1.1.1' }, { ip: '1.1.1.2', targetRef: node }] },
     ]);
+    const back = subsetsToVirtual(host, 'shop', translator, [{ addresses: virtual }]);
+    expect(back).toEqual([{ addresses: virtual }]);
   });
 
   test('unchanged parts are shared with the input', () => {
