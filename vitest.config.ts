@@ -14,7 +14,7 @@ const SYSTEM = [
   'test/cli/test/*.test.ts',
   'test/apiserver/request/read-body.test.ts',
   'test/fleet/values-reader.test.ts',
-  'test/syncer/sandbox/{throttled-queue,guest/main}.test.ts',
+  'test/syncer/sandbox/{processes,throttled-queue,guest/main}.test.ts',
   'test/access-keys/serving/{fuzz,secret-hunt}.test.ts',
 ];
 const OWN_CONFIG = [

@@ -34,6 +34,7 @@ import { type Companion, startCompanion, type StartCompanion } from '../syncer/c
 import { informerCheck } from '../syncer/engine.ts';
 import { CONFIGURATION, CONFIGURATION_TEXT, leaseName } from '../syncer/leadership.ts';
 import { createMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
+import type { SandboxProcesses } from '../syncer/sandbox/processes.ts';
 import { createSandbox } from '../syncer/sandbox/sandbox.ts';
 import { describeRight, keyApiRights } from '../syncer/rights.ts';
 import { type FleetRules, isSelected, memberSelector } from './decide-member.ts';
@@ -46,6 +47,7 @@ import { fleetSeries, Members, type MemberStart } from './members.ts';
 import { FormerMembers } from './former-members.ts';
 import { replicaOf, Replicas } from './replicas.ts';
 import { fleetRights, usableNamespaces } from './rights.ts';
+import { sharedSandboxes } from './shared-sandboxes.ts';
 import { DEPLOYMENTS, FLEET, serverOf, STATEFUL_SETS } from './vcluster.ts';
 import { kubeconfigParser, ThreadReader, type ValuesReader } from './values-reader.ts';
 import { textAt } from '../base/json.ts';
@@ -68,8 +70,6 @@ export interface FleetOptions {
 
 /** Each member watches some resources of the host, and may have a few requests that hang. */
 const CONNECTIONS_MAX = 4096;
-/** Most members are idle most of the time, and each has a process for its expressions. */
-const SANDBOX_IDLE_MS = 30_000;
 const STARTED_CHECK_MS = 250;
 const HOST_CLIENT = { connections: CONNECTIONS_MAX, watchesMax: CONNECTIONS_MAX };
 /** A larger page is listed in smaller ones: nothing else runs while it is parsed. */
@@ -182,6 +182,7 @@ export class Fleet {
   readonly #reader: ValuesReader;
   readonly #formers: FormerMembers;
   readonly #eventSeries = new EventSeriesLimit();
+  readonly #sandboxes: SandboxProcesses;
   /** Undefined in a dry run, which writes no Leases. */
   readonly #replicas: Replicas | undefined;
   readonly #stopping = new AbortController();
@@ -205,6 +206,13 @@ export class Fleet {
       metrics: metrics.sync,
       limit: this.#eventSeries,
     });
+    this.#sandboxes = sharedSandboxes(
+      {
+        sandboxes: config.fleet.limits.sandboxes,
+        memoryBytes: this.#defaults(config).sandbox.memory,
+      },
+      parts,
+    );
     this.#discovery = new FleetDiscovery({
       ...parts,
       fleet: fleetOf(parts, config),
@@ -263,7 +271,7 @@ export class Fleet {
     const { logger, metrics } = this.#parts;
     const { live, restart } = diffConfig(this.#config, config);
     const isLive = (path: string): boolean =>
-      /^endpointSyncer\.(?:defaults|fleet\.(?:selector|limits))\b/u.test(path);
+      /^endpointSyncer\.(?:defaults|fleet\.(?:selector|limits(?!\.sandboxes)))\b/u.test(path);
     const [applied, others] = [restart.filter(isLive), [...live, ...restart.filter((path) => !isLive(path))]];
     if (others.length > 0) logger.warn({ paths: others }, 'configuration changes need a restart');
     const { defaults } = config;
@@ -308,6 +316,7 @@ export class Fleet {
     await this.#replicas?.leave();
     await this.#reader[Symbol.asyncDispose]();
     await Promise.all([this.members.stop(), this.#formers.stop(), this.#watching]);
+    this.#sandboxes[Symbol.dispose]();
     await this.#recorder.flush();
   }
 
@@ -327,12 +336,18 @@ export class Fleet {
     };
   }
 
+  /** What a member gets of which nothing else is known. */
+  #defaults(config: Config): Config {
+    const vcluster = { namespace: config.host.namespace, name: 'fleet' };
+    const defaults = plainMemberConfig({ ...rulesOf(this.#parts, config), vcluster });
+    if (defaults === undefined) throw new InvariantError('the loader has accepted invalid defaults');
+    return defaults;
+  }
+
   #joinReplicas(): Replicas {
     const { config, leaseClient, replicaId } = this.#parts;
     const { namespace } = config.host;
-    const defaults = this.#plainConfig({ namespace, name: 'fleet' });
-    if (defaults === undefined) throw new InvariantError('the loader has accepted invalid defaults');
-    const { leaseDuration, renewDeadline, retryPeriod } = defaults.leaderElection;
+    const { leaseDuration, renewDeadline, retryPeriod } = this.#defaults(config).leaderElection;
     return new Replicas({
       ...this.#parts,
       client: leaseClient,
@@ -433,7 +448,8 @@ export class Fleet {
       serverOf: serverOf(vcluster),
       parseKubeconfig: kubeconfigParser(this.#reader, vcluster, start.signal),
       eventSeries: this.#eventSeries,
-      createSandbox: (sandbox) => createSandbox({ ...sandbox, idleMs: SANDBOX_IDLE_MS }),
+      createSandbox: (sandbox) =>
+        createSandbox({ ...sandbox, shared: { processes: this.#sandboxes, owner: vcluster.namespace } }),
       ...sync,
       createLock:
         replicas &&
@@ -453,10 +469,6 @@ export class Fleet {
       { lease: keyOf(key) },
       'a daemon without leader election syncs this vCluster, or did not end in an orderly way: if a sidecar still runs, remove it, or the label that selects the vCluster, because both write the same copies',
     );
-  }
-
-  #plainConfig(vcluster: NamespacedName): Config | undefined {
-    return plainMemberConfig({ ...rulesOf(this.#parts, this.#config), vcluster });
   }
 
   #leaseAnnotations(): StringMap {

@@ -38,7 +38,7 @@ export function virtualLimits(clock: Clock, input: InputBudget): TransportLimits
 }
 
 /** Of the memory of the container. */
-const INPUT_SHARE = 1 / 8;
+export const INPUT_SHARE = 1 / 8;
 /** That of the chart, where there is no limit. */
 const CONTAINER_BYTES = 1024 * MIB;
 
@@ -88,7 +88,7 @@ export class LimitExceededError extends TerminalError {
   }
 }
 
-const CACHES_SHARE = 0.4;
+export const CACHES_SHARE = 0.4;
 
 /** Of all members together: bytes in their caches. */
 export function sharedCaches(containerBytes = containerMemoryLimit() ?? totalmem()): SharedCaches {

@@ -3,13 +3,13 @@
  * requests does not grow with that of the members.
  */
 
-import { createHash } from 'node:crypto';
 import { messageOf } from '../base/errors.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import type { CheckResult } from '../base/health.ts';
 import { isJsonObject, textAt } from '../base/json.ts';
 import { isReported, type Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';
+import { placeOf } from '../base/rendezvous.ts';
 import { LeaseLock, LEASES } from '../kube/lease.ts';
 import type { KubeObject, StringMap } from '../kube/object.ts';
 import type { ClusterClient } from '../kube/types.ts';
@@ -215,17 +215,7 @@ export class Replicas {
   }
 }
 
-/** Which replica syncs a member, by rendezvous hashing: when a replica comes or goes, only its own share of the members moves. Undefined without a replica. */
+/** Which replica syncs a member. Undefined without a replica. */
 export function replicaOf(member: string, replicas: readonly string[]): string | undefined {
-  const scored = replicas.map((replica) => ({ replica, score: scoreOf(replica, member) }));
-  return scored.reduce<(typeof scored)[number] | undefined>(
-    (best, one) => (best === undefined || one.score > best.score ? one : best),
-    undefined,
-  )?.replica;
-}
-
-function scoreOf(replica: string, member: string): string {
-  return createHash('sha256')
-    .update(JSON.stringify([replica, member]))
-    .digest('hex');
+  return placeOf(member, replicas);
 }

@@ -101,6 +101,13 @@ export function fleetIn(...include: readonly string[]): FleetConfig {
     enabled: true,
     namespaces: { include: [...include], exclude: [] },
     selector: { matchLabels: {}, matchExpressions: [] },
-    limits: { objects: 1000, cacheBytes: 2 ** 20, hostRequests: 4, hostWrites: 100, membersPerNamespace: 20 },
+    limits: {
+      objects: 1000,
+      cacheBytes: 2 ** 20,
+      hostRequests: 4,
+      hostWrites: 100,
+      membersPerNamespace: 20,
+      sandboxes: 3,
+    },
   };
 }

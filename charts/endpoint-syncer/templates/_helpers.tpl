@@ -40,6 +40,15 @@ release: {{ include "endpoint-syncer.vcluster" . }}
 {{- if dig "endpointSyncer" "fleet" "enabled" false .Values.config }}true{{ end }}
 {{- end }}
 
+{{/* A fleet has the caches and the expressions of all its members. */}}
+{{- define "endpoint-syncer.resources" -}}
+{{- $resources := deepCopy (default dict .Values.resources) }}
+{{- if and (hasKey $resources "limits") (not (hasKey $resources.limits "memory")) }}
+{{- $_ := set $resources.limits "memory" (ternary "1Gi" "512Mi" (eq (include "endpoint-syncer.isFleet" .) "true")) }}
+{{- end }}
+{{- toYaml $resources }}
+{{- end }}
+
 {{- define "endpoint-syncer.vcluster" -}}
 {{- if include "endpoint-syncer.isFleet" . }}{{ include "endpoint-syncer.checkFleet" . }}{{ end }}
 {{- required "config.endpointSyncer.name is required: the name of the virtual cluster" (dig "endpointSyncer" "name" "" .Values.config) }}

@@ -282,6 +282,11 @@ const fleet = section('One process for many vClusters of a host.', {
         { min: 1, max: 1000 },
         20,
       ),
+      sandboxes: count(
+        'Processes for the expressions of all members together, one of them for expressions that had to be stopped. The members of a host namespace share one, and may share it with those of others.',
+        { min: 2, max: 64 },
+        3,
+      ),
     },
   ),
 }).meta(FLEET_NAMESPACES.schema);

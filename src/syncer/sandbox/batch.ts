@@ -6,11 +6,12 @@ import { oneLine } from '../../base/excerpt.ts';
 import type { JsonValue } from '../../base/json.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { ProgramEntry } from './program-entry.ts';
-import type { ErrorMessage, JobMessage, ResultMessage } from './protocol.ts';
+import type { ErrorMessage, IsolateMessage, JobMessage, ResultMessage } from './protocol.ts';
 import type { EvaluateError, EvaluateRequest, ObjectContext, ObjectIdentity, Program } from './types.ts';
 
 /** The matches of one request that have to be evaluated. */
 export interface Job {
+  readonly isolate: IsolateSource;
   readonly entry: ProgramEntry;
   readonly object: ObjectIdentity;
   readonly values: readonly (JsonValue | undefined)[];
@@ -24,6 +25,19 @@ export interface Job {
     errors: ReadonlyMap<number, EvaluateError> | undefined,
   ): void;
 }
+
+/** Where the programs of one sandbox run: in an isolate of their own in each process that evaluates them. */
+export interface IsolateSource {
+  readonly message: IsolateMessage;
+  /** Owners take turns; '' if there is only one. */
+  readonly owner: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  batched(matches: number): void;
+  killed(reason: KillReason): void;
+}
+
+export type KillReason = 'timeout' | 'memory' | 'exit';
 
 export function failJob(job: Job, error: EvaluateError): void {
   const values = job.values.map(() => undefined);
@@ -45,13 +59,6 @@ export type Stop =
   | 'killed'
   /** The child ended for an unknown reason. */
   | 'lost';
-
-export interface StopOptions {
-  readonly expressionTimeoutMs: number;
-  readonly batchTimeoutMs: number;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
 
 const STARVATIONS_MAX = 5;
 const KIND_OF_STOP: Readonly<Record<Stop, EvaluateError['kind']>> = {
@@ -81,6 +88,8 @@ export class Batch {
   #sentAt = 0;
   /** `matchesLeft` when it was last sent to a new process, because earlier matches may have used the memory. */
   #retriedFreshAt: number | undefined;
+  /** It is to be the first in a new process. */
+  #needsFresh = false;
 
   /** `isCareful`: one call per match, so that a failure is attributed to one match. */
   constructor(isCareful = false) {
@@ -90,6 +99,15 @@ export class Batch {
   /** Free for a single match. */
   get isCareful(): boolean {
     return this.#isCareful || this.#matchesLeft === 1;
+  }
+
+  get needsFresh(): boolean {
+    return this.#needsFresh;
+  }
+
+  /** All jobs of a batch have the same. Undefined: it is empty. */
+  get isolate(): IsolateSource | undefined {
+    return this.#jobs[0]?.job.isolate;
   }
 
   get isFinished(): boolean {
@@ -119,11 +137,13 @@ export class Batch {
 
   encode(): string {
     this.#sentAt = this.#at;
+    this.#needsFresh = false;
     const begun = this.#values.length;
     const texts = this.#jobs
       .slice(this.#at)
       .map(({ job, text }, i) => (i === 0 && begun > 0 ? JSON.stringify(messageOf(job, begun)) : text));
-    const text = `${this.isCareful ? `C${this.starvations}` : 'B'}[${texts.join(',')}]`;
+    const mode = this.isCareful ? `C${this.starvations}` : 'B';
+    const text = `${mode}${this.isolate?.message.id}[${texts.join(',')}]`;
     this.sentChars = text.length;
     return text;
   }
@@ -154,22 +174,23 @@ export class Batch {
 
   /** If the cause is unknown, the rest is to be sent again with one call per match; if one match is the cause, it and the rest of its object fail.
    * `isFresh`: the child had evaluated nothing before. True: a part has to be sent again. */
-  handleStop(stop: Stop, isFresh: boolean, options: StopOptions): boolean {
+  handleStop(stop: Stop, isFresh: boolean): boolean {
     const job = this.nextJob;
     if (job === undefined) return false;
     if (stop === 'starved' && this.isCareful && this.starvations < STARVATIONS_MAX) {
       this.starvations += 1;
     } else if (stop === 'late') {
       // Only the first object had the whole time; the others are sent again.
-      if (this.#at === this.#sentAt) this.#failNext(recordStop(job, stop, options));
+      if (this.#at === this.#sentAt) this.#failNext(recordStop(job, stop));
     } else if (!this.isCareful) {
       this.#isCareful = true;
     } else if (isAmbiguous(stop, isFresh) && this.#retriedFreshAt !== this.#matchesLeft) {
       this.#retriedFreshAt = this.#matchesLeft;
+      this.#needsFresh = true;
     } else {
       // The rest stays in careful mode, because a stop often affects several matches, and each search may cost a process. The patch fails
       // on the object in any case, so its other matches are not evaluated and do not delay other objects.
-      this.#failNext(recordStop(job, stop, options));
+      this.#failNext(recordStop(job, stop));
       this.starvations = 0;
     }
     return !this.isFinished;
@@ -243,16 +264,16 @@ function isAmbiguous(stop: Stop, isFresh: boolean): boolean {
 }
 
 /** Puts the object of the job into quarantine. Returns the error for its matches. */
-function recordStop({ entry, object }: Job, stop: Stop, options: StopOptions): EvaluateError {
-  const { clock, logger } = options;
+function recordStop({ isolate, entry, object }: Job, stop: Stop): EvaluateError {
+  const { clock, logger, message } = isolate;
   const kind = KIND_OF_STOP[stop];
   const retryAfterMs = Math.max(0, entry.quarantine.recordStop(object) - clock.now());
   const expression = oneLine(entry.program.expression, 200);
   logger.warn({ expression, ...object, kind, retryAfterMs }, 'an expression was stopped');
-  return { kind, message: explain(stop, options), retryAfterMs };
+  return { kind, message: explain(stop, message), retryAfterMs };
 }
 
-function explain(stop: Stop, { expressionTimeoutMs, batchTimeoutMs }: StopOptions): string {
+function explain(stop: Stop, { expressionTimeoutMs, batchTimeoutMs }: IsolateMessage): string {
   switch (stop) {
     case 'late':
       return `all matches of one object together took longer than ${batchTimeoutMs} ms`;

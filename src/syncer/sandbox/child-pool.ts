@@ -3,15 +3,13 @@
 import type { Timer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { backoffDelayMs } from '../../base/retry.ts';
-import { SandboxChild, type ChildOptions, type KillReason } from './child.ts';
+import type { KillReason } from './batch.ts';
+import { SandboxChild, type ChildOptions } from './child.ts';
 import { oneLine } from '../../base/excerpt.ts';
-import type { Route } from './quarantine.ts';
 
 export interface PoolOptions extends ChildOptions {
   readonly logger: Logger;
-  /** Only the main process has a spare. */
-  readonly route: Route;
-  killed(reason: KillReason | 'exit'): void;
+  readonly hasSpare: boolean;
 }
 
 interface PoolEvents {
@@ -19,7 +17,9 @@ interface PoolEvents {
   ready(): void;
   message(child: SandboxChild, line: string): void;
   /** The active child has ended. `active` gives its replacement. */
-  lost(child: SandboxChild, reason: KillReason | 'exit'): void;
+  lost(child: SandboxChild, reason: KillReason): void;
+  /** Before `lost`, and also for a child that was not ready. */
+  killed(reason: KillReason): void;
   /** Several starts in a row failed; the next attempt follows after a backoff. */
   failed(message: string): void;
 }
@@ -76,7 +76,6 @@ export class ChildPool {
   retire(child: SandboxChild): void {
     if (child !== this.#active) return;
     child.kill();
-    this.#options.killed('memory');
     this.#replace();
   }
 
@@ -96,13 +95,13 @@ export class ChildPool {
     [this.#active, this.#spare] = [undefined, undefined];
   }
 
-  #ended(child: SandboxChild, how: string, reason: KillReason | 'exit'): void {
+  #ended(child: SandboxChild, how: string, reason: KillReason): void {
     this.#endedProcessorMs += child.processorMs() ?? 0;
     if (child === this.#spare) this.#spare = undefined;
     if (child !== this.#active || this.#isClosed) return;
     const fields = { pid: child.pid, reason, how, stderr: oneLine(child.stderr, 500) };
     this.#options.logger.warn(fields, 'the sandbox process was ended');
-    this.#options.killed(reason);
+    this.#events.killed(reason);
     if (child.isReady) {
       this.#replace();
       this.#events.lost(child, reason);
@@ -126,7 +125,7 @@ export class ChildPool {
   #replace(): void {
     this.#active = this.#spare;
     this.#spare = undefined;
-    if (this.#options.route === 'throttled') return;
+    if (!this.#options.hasSpare) return;
     this.#spareTimer?.cancel();
     this.#spareTimer = this.#options.clock.schedule(SPARE_MS, () => {
       this.#spareTimer = undefined;

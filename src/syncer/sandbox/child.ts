@@ -6,9 +6,10 @@ import type { Duplex, Readable, Writable } from 'node:stream';
 import { readFileSync } from 'node:fs';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { InputBuffer } from '../../base/input-buffer.ts';
+import type { KillReason } from './batch.ts';
 import { PROCESSOR_SHARE, STARVED_FACTOR, type GuestSource } from './guest-source.ts';
 
-export type KillReason = 'timeout' | 'memory';
+type LimitReason = Exclude<KillReason, 'exit'>;
 
 export interface ChildOptions {
   readonly source: GuestSource;
@@ -21,7 +22,7 @@ interface ChildEvents {
   ready(): void;
   message(line: string): void;
   /** Called once, last. The reason is undefined unless a limit was exceeded. */
-  ended(how: string, reason: KillReason | undefined): void;
+  ended(how: string, reason: LimitReason | undefined): void;
 }
 
 /** The child's own heap, which holds the text of a batch several times; the isolate's heap is additional. */
@@ -50,7 +51,8 @@ export class SandboxChild {
   baselineBytes = 0;
   isReady = false;
   isFresh = true;
-  readonly programs = new Set<number>();
+  /** The isolates that it knows, each with the programs that it knows. */
+  readonly isolates: Map<number, Set<number>>;
   readonly #process: ChildProcess;
   readonly #input: Writable;
   readonly #events: ChildEvents;
@@ -62,7 +64,7 @@ export class SandboxChild {
   #processorMs: number | undefined;
   readonly #clock: Clock;
   readonly #memoryBytes: number;
-  #killReason: KillReason | undefined;
+  #killReason: LimitReason | undefined;
   #watch: Watch | undefined;
   #watchTimer: Timer | undefined;
   #ticks = 0;
@@ -71,6 +73,7 @@ export class SandboxChild {
     this.#clock = clock;
     this.#memoryBytes = memoryBytes;
     this.#events = events;
+    this.isolates = new Map(source.setup.isolates.map(({ id }) => [id, new Set()]));
     const child = spawn(process.execPath, [...flags(source), '-e', source.main], {
       cwd: '/',
       env: {},
@@ -192,7 +195,7 @@ export class SandboxChild {
     this.#watchTimer = this.#clock.schedule(watch.isSuspect ? 1 : TICK_MS, () => this.#tick());
   }
 
-  #exceededLimit(watch: Watch): KillReason | undefined {
+  #exceededLimit(watch: Watch): LimitReason | undefined {
     this.#ticks += 1;
     const silenceMs = this.#clock.monotonicMs() - watch.heardMs;
     if (silenceMs >= TICK_MS || this.#ticks % RESPONSIVE_TICKS === 0) {

@@ -7,7 +7,7 @@ import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'no
 import { createRequire, getCompileCacheDir } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { NamespaceMode } from '../../config/config.ts';
-import type { NamingRules, SetupMessage } from './protocol.ts';
+import type { IsolateMessage, NamingRules, SetupMessage } from './protocol.ts';
 import type { SandboxLimits, VclusterContext } from './types.ts';
 
 export interface GuestSource {
@@ -33,13 +33,8 @@ const SHARE_MS_MAX = 20;
 /** Corresponds to at most a millisecond. */
 const REGEXP_BACKTRACKS_MAX = 50_000;
 
-export function readGuestSource(
-  vcluster: VclusterContext,
-  namespaces: NamespaceMode,
-  limits: SandboxLimits,
-): GuestSource {
+export function readGuestSource(isolates: readonly IsolateMessage[] = []): GuestSource {
   const addon = addonPath();
-  const { name, namespace, config } = vcluster;
   // V8 accepts about thirty characters.
   const collectorName = `gc${randomBytes(12).toString('hex')}`;
   const { main = '', ...modules } = readGuest();
@@ -52,19 +47,33 @@ export function readGuestSource(
       addon,
       collectorName,
       modules,
-      settings: {
-        collectorName,
-        shareMs: Math.min(SHARE_MS_MAX, limits.expressionTimeoutMs / 4),
-        vcluster: { name, namespace, config },
-        names: namingRules(vcluster, namespaces),
-      },
-      // The rest of the process's memory limit is for messages.
-      heapMiB: Math.max(HEAP_MIB_MIN, Math.floor(limits.memoryBytes / MIB / 2)),
-      expressionTimeoutMs: limits.expressionTimeoutMs,
       processorShare: PROCESSOR_SHARE,
       starvedFactor: STARVED_FACTOR,
-      batchTimeoutMs: limits.batchTimeoutMs,
+      isolates,
     },
+  };
+}
+
+/** What {@link isolateMessage} needs of a configuration. */
+export interface IsolateOptions {
+  readonly vcluster: VclusterContext;
+  readonly namespaces: NamespaceMode;
+  readonly limits: Pick<SandboxLimits, 'expressionTimeoutMs' | 'batchTimeoutMs' | 'memoryBytes'>;
+}
+
+export function isolateMessage(id: number, { vcluster, namespaces, limits }: IsolateOptions): IsolateMessage {
+  const { name, namespace, config } = vcluster;
+  return {
+    id,
+    settings: {
+      shareMs: Math.min(SHARE_MS_MAX, limits.expressionTimeoutMs / 4),
+      vcluster: { name, namespace, config },
+      names: namingRules(vcluster, namespaces),
+    },
+    // The rest of the process's memory limit is for messages.
+    heapMiB: Math.max(HEAP_MIB_MIN, Math.floor(limits.memoryBytes / MIB / 2)),
+    expressionTimeoutMs: limits.expressionTimeoutMs,
+    batchTimeoutMs: limits.batchTimeoutMs,
   };
 }
 

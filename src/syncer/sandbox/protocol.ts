@@ -2,9 +2,10 @@
  *
  * To the child:
  * - `S` + {@link SetupMessage}: once, first. The child responds with `H` when it is ready.
- * - `P` + {@link ProgramMessage}: a program, before it is first used. `D` + id drops it.
+ * - `I` + {@link IsolateMessage}: an isolate, before it is first used. `E` + id drops it.
+ * - `P` + {@link ProgramMessage}: a program, before it is first used. `D` + [isolate, id] drops it.
  * - `G`: collect garbage, because the child is idle.
- * - `B` + {@link JobMessage}[]: a batch. `C` + a digit + the same: one call and one response per match; the digit
+ * - `B` + id of an isolate + {@link JobMessage}[]: a batch. `C` + a digit + the same: one call and one response per match; the digit
  *   is the number of stops without enough processor time, each of which adds one time limit to the timeout.
  *
  * From the child, for the oldest unfinished batch:
@@ -22,18 +23,24 @@ export interface SetupMessage {
   readonly collectorName: string;
   /** Sources of the realm's modules by name; `realm` exports `installRealm`. */
   readonly modules: Readonly<Record<string, string>>;
-  readonly settings: RealmSettings;
-  /** Heap limit of the isolate, MiB. */
-  readonly heapMiB: number;
-  readonly expressionTimeoutMs: number;
   /** See `PROCESSOR_SHARE`. */
   readonly processorShare: number;
   readonly starvedFactor: number;
+  /** Opened before the child is ready. */
+  readonly isolates: readonly IsolateMessage[];
+}
+
+/** The programs of one configuration run in one isolate. */
+export interface IsolateMessage {
+  readonly id: number;
+  readonly settings: RealmSettings;
+  /** Heap limit, MiB. */
+  readonly heapMiB: number;
+  readonly expressionTimeoutMs: number;
   readonly batchTimeoutMs: number;
 }
 
 export interface RealmSettings {
-  readonly collectorName: string;
   /** A call returns its results after this time, so that the daemon sees progress. */
   readonly shareMs: number;
   /** `context.vcluster`. */
@@ -52,6 +59,7 @@ export interface NamingRules {
 }
 
 export interface ProgramMessage {
+  readonly isolate: number;
   readonly id: number;
   /** See `generateSource`. */
   readonly source: string;

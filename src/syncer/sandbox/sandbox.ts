@@ -3,11 +3,9 @@
 import type { NamespaceMode } from '../../config/config.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { Job } from './batch.ts';
-import { readGuestSource } from './guest-source.ts';
+import type { IsolateSource, KillReason } from './batch.ts';
+import { SandboxProcesses } from './processes.ts';
 import { isDeterministic, Memo, NO_OBJECTS, ProgramEntry, type Outcome } from './program-entry.ts';
-import { Scheduler } from './scheduler.ts';
-import { ThrottledQueue } from './throttled-queue.ts';
 import type {
   EvaluateRequest,
   EvaluateResponse,
@@ -38,11 +36,11 @@ export interface SandboxOptions {
   readonly logger: Logger;
   readonly metrics?: SandboxMetrics;
   readonly regexpBacktracksMax?: number;
-  /** The process ends when it had no work for this time, and starts again with the next; default: it stays, for latency. */
-  readonly idleMs?: number;
+  /** Processes that other sandboxes use, too, and the owner as which this one takes turns; default: processes of its own, which end with it. */
+  readonly shared?: { readonly processes: SandboxProcesses; readonly owner: string };
 }
 
-/** One generation of programs. The first evaluation that needs a process starts it; it ends with the sandbox. */
+/** One generation of programs. The first evaluation that needs a process starts it. */
 export interface Sandbox extends Evaluator, AsyncDisposable {
   define(program: Program): void;
   forget(id: ProgramId): void;
@@ -59,17 +57,29 @@ class ProcessSandbox implements Sandbox {
   readonly #options: SandboxOptions;
   readonly #entries = new Map<ProgramId, ProgramEntry>();
   readonly #memo: Memo | undefined;
-  #queues: { readonly main: Scheduler; readonly throttled: ThrottledQueue } | undefined;
+  readonly #processes: SandboxProcesses;
+  readonly #isolate: IsolateSource;
   #isClosed = false;
 
   constructor(options: SandboxOptions) {
     this.#options = options;
     this.#memo = options.limits.memoBytes > 0 ? new Memo(options.limits.memoBytes) : undefined;
+    const { vcluster, namespaces = { kind: 'single' }, limits, clock, logger, metrics, shared } = options;
+    this.#processes =
+      shared?.processes ?? new SandboxProcesses({ ...options, memoryBytes: limits.memoryBytes });
+    const parts = {
+      owner: shared?.owner ?? '',
+      clock,
+      logger,
+      batched: (matches: number) => metrics?.batched(matches),
+      killed: (reason: KillReason) => metrics?.sandboxKilled(reason),
+    };
+    this.#isolate = this.#processes.openIsolate(parts, { vcluster, namespaces, limits });
     for (const program of options.programs) this.define(program);
   }
 
   get pids(): readonly number[] {
-    return this.#queues === undefined ? [] : [...this.#queues.main.pids, ...this.#queues.throttled.pids];
+    return this.#processes.pidsOf(this.#isolate);
   }
 
   define(program: Program): void {
@@ -80,8 +90,7 @@ class ProcessSandbox implements Sandbox {
     const memo = this.#entries.get(id)?.memo;
     if (memo !== undefined) this.#memo?.close(memo);
     this.#entries.delete(id);
-    this.#queues?.main.forget(id);
-    this.#queues?.throttled.forget(id);
+    this.#processes.forget(this.#isolate, id);
   }
 
   evaluate(request: EvaluateRequest): EvaluateResponse | Promise<EvaluateResponse> {
@@ -99,8 +108,8 @@ class ProcessSandbox implements Sandbox {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    this.#queues?.main.close();
-    this.#queues?.throttled.close();
+    if (this.#options.shared === undefined) this.#processes[Symbol.dispose]();
+    else this.#processes.closeIsolate(this.#isolate);
   }
 
   #evaluateConstant(
@@ -110,7 +119,8 @@ class ProcessSandbox implements Sandbox {
     const refused = this.#quarantined(entry, NO_OBJECT, count);
     if (refused !== undefined) return refused;
     return new Promise((resolve) =>
-      this.#add({
+      this.#processes.add({
+        isolate: this.#isolate,
         entry,
         object: NO_OBJECT,
         values: [undefined],
@@ -144,7 +154,8 @@ class ProcessSandbox implements Sandbox {
     const refused = this.#quarantined(entry, object, values.length);
     if (refused !== undefined) return refused;
     return new Promise((resolve) =>
-      this.#add({
+      this.#processes.add({
+        isolate: this.#isolate,
         entry,
         object,
         values: missing === undefined ? values : missing.map((index) => values[index]),
@@ -165,28 +176,6 @@ class ProcessSandbox implements Sandbox {
     const untilMs = entry.quarantine.waitUntil(object);
     if (untilMs === undefined) return undefined;
     return everyError(count, quarantineError(untilMs, this.#options.clock.now()));
-  }
-
-  #add(job: Job): void {
-    this.#queues ??= this.#openQueues();
-    this.#queues[job.entry.quarantine.routeOf(job.object)].add(job);
-  }
-
-  #openQueues(): { readonly main: Scheduler; readonly throttled: ThrottledQueue } {
-    const { vcluster, namespaces, limits, clock, logger, metrics, regexpBacktracksMax, idleMs } =
-      this.#options;
-    const source = readGuestSource(vcluster, namespaces ?? { kind: 'single' }, limits);
-    const options = {
-      source: regexpBacktracksMax === undefined ? source : { ...source, regexpBacktracksMax },
-      memoryBytes: limits.memoryBytes,
-      clock,
-      logger,
-      batched: (matches: number) => metrics?.batched(matches),
-      killed: (reason: 'timeout' | 'memory' | 'exit') => metrics?.sandboxKilled(reason),
-    };
-    const throttled = new ThrottledQueue(options);
-    const main = new Scheduler({ ...options, route: 'main', divert: (job) => throttled.add(job), idleMs });
-    return { main, throttled };
   }
 }
 

@@ -1,23 +1,26 @@
 /** Sends batches to one child. The requests of one turn of the event loop are sent together at its end, so an idle daemon adds no latency
- * and a full queue forms large batches; a second batch is in flight while the first is evaluated. */
+ * and a full queue forms large batches; a second batch is in flight while the first is evaluated. Owners, and the isolates of one, take turns. */
 
 import type { Timer } from '../../base/clock.ts';
-import { Batch, failJob, type Job, type Stop, type StopOptions } from './batch.ts';
+import { Turns } from '../../base/turns.ts';
+import { Batch, failJob, type IsolateSource, type Job, type KillReason, type Stop } from './batch.ts';
 import type { SandboxChild } from './child.ts';
 import { ChildPool, type PoolOptions } from './child-pool.ts';
 import type { EvaluateError } from './types.ts';
-import type { ProgramMessage, SetupMessage } from './protocol.ts';
-import type { Route } from './quarantine.ts';
+import type { IsolateMessage, ProgramMessage } from './protocol.ts';
 
 export interface SchedulerOptions extends PoolOptions {
-  batched(matches: number): void;
-  /** Receives queued jobs that the quarantine now assigns to the throttled process; undefined: this is that process. */
-  readonly divert: ((job: Job) => void) | undefined;
+  /** `isolate`: whose batch was being evaluated, if any. */
+  killed(reason: KillReason, isolate: IsolateSource | undefined): void;
+  /** Takes a queued job that is to run in the throttled process by now, and returns true. Undefined: this is that process. */
+  readonly divert: ((job: Job) => boolean) | undefined;
+  /** Receives the time that a batch of this owner has taken. */
+  readonly charge?: ((owner: string, ms: number) => void) | undefined;
+  readonly inFlightMax: number;
   /** A process without work ends after this time; undefined: it stays. */
   readonly idleMs?: number | undefined;
 }
 
-const IN_FLIGHT_MAX = 2;
 const BATCH_JOBS_MAX = 512;
 const BATCH_MATCHES_MAX = 2048;
 /** Share of the memory limit. Memory that remains allocated after a stop would count against the next expression. */
@@ -33,15 +36,29 @@ const STOPS: ReadonlyMap<string, Stop> = new Map([
 ]);
 const STOPS_BY_END = { timeout: 'killed', memory: 'memory', exit: 'lost' } as const;
 
+/** What waits for one isolate. */
+interface Waiting {
+  readonly isolate: IsolateSource;
+  jobs: Job[];
+  matches: number;
+  /** Batches that are sent again, before new jobs. */
+  readonly again: Batch[];
+}
+
+/** When the oldest batch in flight became that. */
+interface Head {
+  readonly sinceMs: number;
+  readonly processorMs: number | undefined;
+}
+
 export class Scheduler {
   readonly #options: SchedulerOptions;
-  readonly #stopOptions: StopOptions;
   readonly #pool: ChildPool;
-  #jobs: Job[] = [];
-  #matches = 0;
-  /** Batches that are sent again, before new jobs. */
-  #again: Batch[] = [];
+  readonly #waiting = new Turns<Waiting>((key) => key.slice(0, key.indexOf('/')));
+  /** The first batch of a new process: whether it or one before it has used the memory shows there. */
+  #first: Batch | undefined;
   #inFlight: Batch[] = [];
+  #head: Head | undefined;
   #collectTimer: Timer | undefined;
   #idleTimer: Timer | undefined;
   #isFlushDue = false;
@@ -49,12 +66,11 @@ export class Scheduler {
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
-    const { clock, source, logger } = options;
-    this.#stopOptions = { ...source.setup, clock, logger };
     this.#pool = new ChildPool(options, {
       ready: () => this.#flush(),
       message: (child, line) => this.#receive(child, line),
       lost: (child, reason) => this.#stopped(child, STOPS_BY_END[reason], true),
+      killed: (reason) => options.killed(reason, this.#inFlight[0]?.isolate),
       failed: (message) => this.#failEverything({ kind: 'killed', message }),
     });
   }
@@ -77,10 +93,11 @@ export class Scheduler {
       setImmediate(() => failJob(job, { kind: 'killed', message: failure }));
       return;
     }
-    this.#jobs.push(job);
-    this.#matches += job.values.length;
-    if (this.#inFlight.length >= IN_FLIGHT_MAX) return;
-    if (this.#jobs.length >= BATCH_JOBS_MAX || this.#matches >= BATCH_MATCHES_MAX) {
+    const waiting = this.#waitingFor(job.isolate);
+    waiting.jobs.push(job);
+    waiting.matches += job.values.length;
+    if (this.#inFlight.length >= this.#options.inFlightMax) return;
+    if (waiting.jobs.length >= BATCH_JOBS_MAX || waiting.matches >= BATCH_MATCHES_MAX) {
       this.#flush();
     } else if (!this.#isFlushDue) {
       this.#isFlushDue = true;
@@ -91,10 +108,24 @@ export class Scheduler {
     }
   }
 
-  forget(id: number): void {
+  forget({ message }: IsolateSource, id: number): void {
     for (const child of this.#pool.children) {
-      if (child.programs.delete(id)) child.sendLater(`D${id}`);
+      if (child.isolates.get(message.id)?.delete(id) === true)
+        child.sendLater(`D${JSON.stringify([message.id, id])}`);
     }
+  }
+
+  /** What waits for it fails; what is in flight for it too, and its response is ignored. */
+  closeIsolate(isolate: IsolateSource): void {
+    const closed: EvaluateError = { kind: 'killed', message: 'the sandbox is closed' };
+    const waiting = this.#waiting.get(keyOf(isolate));
+    this.#waiting.delete(keyOf(isolate));
+    const others = [...this.#inFlight, ...(this.#first === undefined ? [] : [this.#first])];
+    const batches = [...(waiting?.again ?? []), ...others.filter((batch) => batch.isolate === isolate)];
+    for (const batch of batches) batch.failAll(closed);
+    for (const job of waiting?.jobs ?? []) failJob(job, closed);
+    const { id } = isolate.message;
+    for (const child of this.#pool.children) if (child.isolates.delete(id)) child.sendLater(`E${id}`);
   }
 
   close(): void {
@@ -105,68 +136,99 @@ export class Scheduler {
     this.#failEverything({ kind: 'killed', message: 'the sandbox is closed' });
   }
 
+  #waitingFor(isolate: IsolateSource): Waiting {
+    const known = this.#waiting.get(keyOf(isolate));
+    if (known !== undefined) return known;
+    const waiting: Waiting = { isolate, jobs: [], matches: 0, again: [] };
+    this.#waiting.set(keyOf(isolate), waiting);
+    return waiting;
+  }
+
   #flush(): void {
-    while (!this.#isClosed && this.#inFlight.length < IN_FLIGHT_MAX) {
-      if (this.#again.length === 0 && this.#jobs.length === 0) return;
+    while (!this.#isClosed && this.#inFlight.length < this.#options.inFlightMax) {
+      if (this.#first === undefined && this.#waiting.size === 0) return;
       const child = this.#pool.active;
       if (child === undefined) return;
-      const again = this.#again.shift();
-      if (again !== undefined) this.#divertFrom(again);
-      const batch = again ?? this.#nextBatch();
-      if (!batch.isFinished) this.#send(child, batch);
+      const batch = this.#nextBatch();
+      if (batch.isolate !== undefined && !batch.isFinished) this.#send(child, batch, batch.isolate);
     }
   }
 
   #nextBatch(): Batch {
-    const batch = new Batch(this.#options.route === 'throttled');
-    let taken = 0;
-    while (taken < this.#jobs.length && taken < BATCH_JOBS_MAX && batch.matchesLeft < BATCH_MATCHES_MAX) {
-      const job = this.#jobs[taken++];
-      if (job === undefined) continue;
-      this.#matches -= job.values.length;
-      if (this.#isDiverted(job)) this.#options.divert?.(job);
-      else batch.add(job);
-    }
-    this.#jobs = taken === this.#jobs.length ? [] : this.#jobs.slice(taken);
+    const first = this.#first;
+    this.#first = undefined;
+    if (first !== undefined) return first;
+    const [key, waiting] = this.#waiting.take() ?? [];
+    const again = waiting?.again.shift();
+    if (again !== undefined) this.#divertFrom(again);
+    const batch = again ?? this.#batchOf(waiting);
+    if (key !== undefined && waiting !== undefined && waiting.again.length + waiting.jobs.length > 0)
+      this.#waiting.set(key, waiting);
     return batch;
   }
 
-  /** A stop may have come after this job was queued. */
-  #isDiverted({ entry, object }: Job): boolean {
-    const { quarantine } = entry;
-    return (
-      this.#options.divert !== undefined && !quarantine.isEmpty && quarantine.routeOf(object) === 'throttled'
-    );
+  #batchOf(waiting: Waiting | undefined): Batch {
+    const { divert } = this.#options;
+    const batch = new Batch(divert === undefined);
+    if (waiting === undefined) return batch;
+    const { jobs } = waiting;
+    let taken = 0;
+    while (taken < jobs.length && taken < BATCH_JOBS_MAX && batch.matchesLeft < BATCH_MATCHES_MAX) {
+      const job = jobs[taken++];
+      if (job === undefined) continue;
+      waiting.matches -= job.values.length;
+      // A stop may have come after this job was queued.
+      if (divert?.(job) !== true) batch.add(job);
+    }
+    waiting.jobs = taken === jobs.length ? [] : jobs.slice(taken);
+    return batch;
   }
 
   #divertFrom(batch: Batch): void {
     const { divert } = this.#options;
-    if (divert === undefined || [...batch.entries].every(({ quarantine }) => quarantine.isEmpty)) return;
-    for (const job of batch.extract((each) => this.#isDiverted(each))) divert(job);
+    if (divert !== undefined) batch.extract(divert);
   }
 
-  #send(child: SandboxChild, batch: Batch): void {
+  #send(child: SandboxChild, batch: Batch, isolate: IsolateSource): void {
+    const { message } = isolate;
+    let programs = child.isolates.get(message.id);
+    if (programs === undefined) {
+      child.isolates.set(message.id, (programs = new Set()));
+      child.sendLater(`I${JSON.stringify(message)}`);
+    }
     for (const { program } of batch.entries) {
-      const message: ProgramMessage = { id: program.id, source: program.source };
-      if (child.programs.has(message.id)) continue;
-      child.programs.add(message.id);
-      child.sendLater(`P${JSON.stringify(message)}`);
+      const text: ProgramMessage = { isolate: message.id, id: program.id, source: program.source };
+      if (programs.has(text.id)) continue;
+      programs.add(text.id);
+      child.sendLater(`P${JSON.stringify(text)}`);
     }
     child.send(batch.encode());
     this.#inFlight.push(batch);
     this.#idleTimer?.cancel();
-    this.#options.batched(batch.matchesLeft);
+    isolate.batched(batch.matchesLeft);
     if (this.#inFlight.length === 1) this.#watchHead(child);
   }
 
   #watchHead(child: SandboxChild): void {
+    const { charge, clock, divert } = this.#options;
     const [head] = this.#inFlight;
-    if (head === undefined) {
+    if (head?.isolate === undefined) {
       child.expectNothing();
       return;
     }
-    const { silenceMs, allowanceMs } = silenceOf(head, this.#options.route, this.#options.source.setup);
+    if (charge !== undefined) this.#head = { sinceMs: clock.monotonicMs(), processorMs: child.processorMs() };
+    const { silenceMs, allowanceMs } = silenceOf(head, head.isolate.message, divert === undefined);
     child.expectResponse(silenceMs, allowanceMs);
+  }
+
+  /** Processor time if the system reports it, in hundredths of a second: on a busy machine elapsed time exceeds it. */
+  #charge(child: SandboxChild, batch: Batch | undefined): void {
+    const { charge, clock } = this.#options;
+    const head = this.#head;
+    this.#head = undefined;
+    if (charge === undefined || head === undefined || batch?.isolate === undefined) return;
+    const usedMs = (child.processorMs() ?? Infinity) - (head.processorMs ?? 0) + PROCESSOR_TICK_MS;
+    charge(batch.isolate.owner, Math.min(clock.monotonicMs() - head.sinceMs, usedMs));
   }
 
   #receive(child: SandboxChild, line: string): void {
@@ -178,20 +240,22 @@ export class Scheduler {
       return;
     }
     const isLast = line.startsWith('.');
-    if (!(isLast || line.startsWith('+')) || !takeResponse(child, head, line.slice(1), isLast)) {
+    const isExpected = isLast || line.startsWith('+');
+    // Where all of it has failed meanwhile, nothing of it is awaited.
+    if (!isExpected || (!head.isFinished && !takeResponse(child, head, line.slice(1), isLast))) {
       // A violation of the protocol: the child is compromised.
       child.kill();
       return;
     }
     if (!isLast) return;
-    this.#inFlight.shift();
+    this.#charge(child, this.#inFlight.shift());
     this.#sendNext(child);
   }
 
   #sendNext(child: SandboxChild): void {
     this.#watchHead(child);
     this.#flush();
-    if (this.#inFlight.length + this.#again.length + this.#jobs.length > 0) return;
+    if (this.#inFlight.length + this.#waiting.size > 0 || this.#first !== undefined) return;
     const { clock, idleMs } = this.#options;
     // An idle child collects its garbage.
     this.#collectTimer ??= clock.schedule(PAUSE_MS, () => {
@@ -207,11 +271,22 @@ export class Scheduler {
   #stopped(child: SandboxChild, stop: Stop, hasEnded: boolean): void {
     const { isFresh } = child;
     const first = this.#inFlight.shift();
+    this.#charge(child, first);
     const isBloated = !hasEnded && (stop === 'memory' || this.#isBloated(child));
-    if (hasEnded || isBloated) this.#again.unshift(...this.#inFlight.splice(0));
-    if (isBloated) this.#pool.retire(child);
-    if (first?.handleStop(stop, isFresh, this.#stopOptions) === true) this.#again.unshift(first);
+    if (hasEnded || isBloated) for (const batch of this.#inFlight.splice(0)) this.#sendAgain(batch);
+    if (isBloated) {
+      this.#pool.retire(child);
+      this.#options.killed('memory', first?.isolate);
+    }
+    if (first?.handleStop(stop, isFresh) === true) this.#sendAgain(first);
     this.#sendNext(child);
+  }
+
+  #sendAgain(batch: Batch): void {
+    const { isolate } = batch;
+    if (isolate === undefined || batch.isFinished) return;
+    if (batch.needsFresh) this.#first = batch;
+    else this.#waitingFor(isolate).again.unshift(batch);
   }
 
   #isBloated(child: SandboxChild): boolean {
@@ -220,12 +295,20 @@ export class Scheduler {
   }
 
   #failEverything(error: EvaluateError): void {
-    const batches = [...this.#inFlight, ...this.#again];
-    const jobs = this.#jobs;
-    [this.#inFlight, this.#again, this.#jobs, this.#matches] = [[], [], [], 0];
+    const batches = [...this.#inFlight, ...(this.#first === undefined ? [] : [this.#first])];
+    const jobs: Job[] = [];
+    for (let next = this.#waiting.take(); next !== undefined; next = this.#waiting.take()) {
+      batches.push(...next[1].again);
+      jobs.push(...next[1].jobs);
+    }
+    [this.#inFlight, this.#first] = [[], undefined];
     for (const batch of batches) batch.failAll(error);
     for (const job of jobs) failJob(job, error);
   }
+}
+
+function keyOf({ owner, message }: IsolateSource): string {
+  return `${owner}/${message.id}`;
 }
 
 /** False if the text is not a valid response to the batch. */
@@ -245,23 +328,29 @@ const THROTTLED_SILENCE = 1.5;
 /** Shorter for a batch of many, which is sent again with one call per match. */
 const BATCH_SILENCE = 1;
 const CHARS_PER_MS = 10_000;
+/** An isolate may have to be opened. */
+const OPENING_MS = 20;
+const PROCESSOR_TICK_MS = 10;
 
 interface Silence {
   readonly silenceMs: number;
-  /** Applies only before the first response: decoding a long text and compiling programs does not count against an expression. */
+  /** Applies only before the first response: decoding a long text, opening an isolate and compiling programs does not count against an expression. */
   readonly allowanceMs: number;
 }
 
-function silenceOf(batch: Batch, route: Route, { expressionTimeoutMs, settings }: SetupMessage): Silence {
-  const carefulMs =
-    route === 'throttled'
-      ? expressionTimeoutMs * THROTTLED_SILENCE
-      : Math.max(expressionTimeoutMs * CAREFUL_SILENCE, CAREFUL_SILENCE_MIN_MS);
+function silenceOf(
+  batch: Batch,
+  { expressionTimeoutMs, settings }: IsolateMessage,
+  isThrottled: boolean,
+): Silence {
+  const carefulMs = isThrottled
+    ? expressionTimeoutMs * THROTTLED_SILENCE
+    : Math.max(expressionTimeoutMs * CAREFUL_SILENCE, CAREFUL_SILENCE_MIN_MS);
   const silenceMs = batch.isCareful
     ? carefulMs + expressionTimeoutMs * batch.starvations
     : expressionTimeoutMs * BATCH_SILENCE;
   return {
     silenceMs: silenceMs + settings.shareMs,
-    allowanceMs: batch.sentChars / CHARS_PER_MS + batch.entries.size,
+    allowanceMs: batch.sentChars / CHARS_PER_MS + batch.entries.size + OPENING_MS,
   };
 }

@@ -4,18 +4,31 @@ import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import type { JsonValue } from '../../../src/base/json.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
-import { Batch, readResults } from '../../../src/syncer/sandbox/batch.ts';
+import { Batch, readResults, type IsolateSource } from '../../../src/syncer/sandbox/batch.ts';
 import { compileExpression } from '../../../src/syncer/sandbox/front-end/compile-expression.ts';
+import { isolateMessage } from '../../../src/syncer/sandbox/guest-source.ts';
 import { NO_OBJECTS, ProgramEntry } from '../../../src/syncer/sandbox/program-entry.ts';
-import { programOf } from './test-sandbox.ts';
+import { LIMITS, programOf } from './test-sandbox.ts';
 
+const isolate: IsolateSource = {
+  message: isolateMessage(1, {
+    vcluster: { name: 'vc', namespace: 'ns', config: {} },
+    namespaces: { kind: 'single' },
+    limits: LIMITS,
+  }),
+  owner: '',
+  clock: systemClock,
+  logger: silentLogger,
+  batched: () => undefined,
+  killed: () => undefined,
+};
 const entry = new ProgramEntry(programOf(compileExpression('value', 1)), undefined, systemClock);
 
 type Complete = Parameters<Batch['add']>[0]['complete'];
 
 function add(batch: Batch, values: JsonValue[], complete: Complete, name = 'web'): void {
   const object = { namespace: 'ns', name };
-  batch.add({ entry, object, values, paths: undefined, objects: NO_OBJECTS, complete });
+  batch.add({ isolate, entry, object, values, paths: undefined, objects: NO_OBJECTS, complete });
 }
 
 describe('an answer', () => {
@@ -81,7 +94,7 @@ describe('a batch', () => {
     const outcomes: unknown[] = [];
     const batch = twoJobs(outcomes);
     expect(batch.receive(JSON.stringify({ values: [1] }))).toBe(true);
-    expect(JSON.parse(batch.encode().slice(1))).toMatchObject([
+    expect(JSON.parse(batch.encode().slice('B1'.length))).toMatchObject([
       { program: 1, values: ['b', 'c'] },
       { program: 1, values: ['d'] },
     ]);
@@ -116,8 +129,6 @@ describe('a batch', () => {
   });
 });
 
-const OPTIONS = { expressionTimeoutMs: 100, batchTimeoutMs: 1000, clock: systemClock, logger: silentLogger };
-
 test('each match that runs out of memory is tried on a new process before it fails', () => {
   const outcomes: string[] = [];
   const batch = new Batch();
@@ -127,7 +138,7 @@ test('each match that runs out of memory is tried on a new process before it fai
     add(batch, [name], complete, name);
   }
   batch.encode();
-  const memory = (isFresh: boolean): boolean => batch.handleStop('memory', isFresh, OPTIONS);
+  const memory = (isFresh: boolean): boolean => batch.handleStop('memory', isFresh);
   expect(memory(false)).toBe(true); // sent again with one call per match
   expect(memory(false)).toBe(true); // `a` on a new process
   expect(batch.receive('{"values":["a"]}')).toBe(true);

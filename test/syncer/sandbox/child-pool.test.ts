@@ -14,16 +14,16 @@ afterEach(() => {
 test('starts back off, and after several failures requests fail immediately until one succeeds', async () => {
   const clock = new FakeClock();
   const log: LogLine[] = [];
-  const good = readGuestSource({ name: 'vc', namespace: 'ns', config: {} }, { kind: 'single' }, LIMITS);
-  const source = { ...good, main: 'process.exit(3)' };
+  const source = { ...readGuestSource(), main: 'process.exit(3)' };
   const failures: string[] = [];
   let attempts = 0;
   const pool: ChildPool = new ChildPool(
-    { ...LIMITS, source, clock, logger: recordingLogger(log), route: 'main', killed: () => void attempts++ },
+    { ...LIMITS, source, clock, logger: recordingLogger(log), hasSpare: true },
     {
       ready: () => void pool.active,
       message: () => undefined,
       lost: () => undefined,
+      killed: () => void attempts++,
       failed: (message) => void failures.push(message),
     },
   );

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { LIMITS, TestSandbox } from './test-sandbox.ts';
+import { LIMITS, sharedProcesses, TestSandbox } from './test-sandbox.ts';
 
 const limits = { ...LIMITS, expressionTimeoutMs: 1000 };
 
@@ -54,9 +54,10 @@ test('a child that exits is replaced, and its requests are repeated', async () =
   expect(sandbox.pids).not.toContain(pid);
 });
 
-test('without work for a while, the process ends, and the next work starts another', async () => {
+test('without work for a while, a shared process ends, and the next work starts another', async () => {
   const clock = new FakeClock();
-  await using sandbox = await TestSandbox.open({ clock, idleMs: 30_000 });
+  using processes = sharedProcesses(clock);
+  await using sandbox = await TestSandbox.open({ clock, shared: { processes, owner: 'team-a' } });
   expect(await sandbox.run('value.toUpperCase()', 'a')).toEqual({ value: 'A' });
   const [first] = sandbox.pids;
   clock.advance(29_000);
@@ -70,7 +71,8 @@ test('without work for a while, the process ends, and the next work starts anoth
 
 test('the process ends as well when its last expression had to be stopped', async () => {
   const clock = new FakeClock();
-  await using sandbox = await TestSandbox.open({ clock, idleMs: 30_000 });
+  using processes = sharedProcesses(clock);
+  await using sandbox = await TestSandbox.open({ clock, shared: { processes, owner: 'team-a' } });
   expect(await sandbox.run('(() => { for (;;) value; })()', 1)).toMatchObject({ error: 'timeout' });
   expect(sandbox.pids).toHaveLength(1);
   clock.advance(30_000);

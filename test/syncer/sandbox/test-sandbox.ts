@@ -1,6 +1,6 @@
 /** A sandbox for tests, with a promise for each request. */
 
-import { systemClock } from '../../../src/base/clock.ts';
+import { systemClock, type Clock } from '../../../src/base/clock.ts';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import type { LogFields, Logger } from '../../../src/base/logger.ts';
 import {
@@ -9,6 +9,7 @@ import {
   type CompileOutcome,
 } from '../../../src/syncer/sandbox/front-end/compile-expression.ts';
 import { parseExpression } from '../../../src/syncer/sandbox/front-end/parse.ts';
+import { SandboxProcesses } from '../../../src/syncer/sandbox/processes.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../../src/syncer/sandbox/sandbox.ts';
 import type {
   EvaluateError,
@@ -25,6 +26,12 @@ export const LIMITS = {
   memoryBytes: 128 * MIB,
   memoBytes: 0,
 };
+
+/** Two of them, as a small fleet has. */
+export function sharedProcesses(clock: Clock = systemClock, log: LogLine[] = []): SandboxProcesses {
+  const { memoryBytes } = LIMITS;
+  return new SandboxProcesses({ clock, logger: recordingLogger(log), memoryBytes, sharedBy: 2 });
+}
 
 export interface LogLine {
   readonly level: string;

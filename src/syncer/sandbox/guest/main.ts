@@ -1,8 +1,8 @@
-/** The child process: evaluates the messages of standard input in the isolate, and writes responses to standard output, one at a time, synchronously.
+/** The child process: evaluates the messages of standard input in their isolates, and writes responses to standard output, one at a time, synchronously.
  * It holds no state that the daemon needs, and is killed if it does not respond. Started from source text: only type imports. */
 
 import type * as IsolatedVm from 'isolated-vm';
-import type { ProgramMessage, SetupMessage } from '../protocol.ts';
+import type { IsolateMessage, ProgramMessage, SetupMessage } from '../protocol.ts';
 import type { Realm } from './realm.ts';
 
 type Port<K extends keyof Realm> = IsolatedVm.Reference<Realm[K]>;
@@ -15,6 +15,13 @@ interface IsolateHandles {
   readonly load: Port<'load'>;
   readonly advance: Port<'advance'>;
   readonly collect: Port<'collect'>;
+}
+
+interface IsolateRecord {
+  readonly message: IsolateMessage;
+  readonly programs: Map<number, ProgramMessage>;
+  /** Undefined: it is closed. */
+  handles: IsolateHandles | undefined;
 }
 
 const { readSync, writeSync, write } = process.getBuiltinModule('node:fs');
@@ -31,6 +38,11 @@ const LIFELINE_BYTES = 16 * 1024 * 1024;
 const FAST_SHARE = 0.5;
 /** For calls that run no expression. */
 const SETUP_TIMEOUT_MS = 5000;
+/** Beyond these, the one that was not used for longest is closed, and opened again when it is needed, in about ten milliseconds. */
+const OPEN_MAX = 8;
+/** Of its heap limit. Where isolates share the process, one that is larger after its batch is closed, because the limit of the process is one for all. */
+const RETAINED_SHARE = 0.25;
+const MIB = 1024 * 1024;
 
 /** Text that is passed into the isolate is outside of both heaps, so neither garbage collector accounts for it. */
 const COLLECT_CHARS = 24 * 1024 * 1024;
@@ -52,9 +64,9 @@ class Stopwatch {
 
 let setup: SetupMessage | undefined;
 let ivm: typeof IsolatedVm | undefined;
-let handles: IsolateHandles | undefined;
 let crossedChars = 0;
-const programs = new Map<number, ProgramMessage>();
+/** By id, the one that was used last at the end. */
+const isolates = new Map<number, IsolateRecord>();
 
 holdLifeline();
 try {
@@ -110,19 +122,30 @@ function handle(line: string): void {
     case 'S':
       setup = JSON.parse(body) as SetupMessage;
       ivm = (createRequire(setup.addon)(setup.addon) as { ivm: typeof IsolatedVm }).ivm;
-      handles = openIsolate();
+      for (const isolate of setup.isolates) open(add(isolate));
       send('H');
+      return;
+    case 'I':
+      add(JSON.parse(body) as IsolateMessage);
+      return;
+    case 'E':
+      close(isolates.get(Number(body)));
+      isolates.delete(Number(body));
       return;
     case 'P': {
       const program = JSON.parse(body) as ProgramMessage;
-      programs.set(program.id, program);
-      if (handles !== undefined) define(handles, program);
+      const record = isolates.get(program.isolate);
+      record?.programs.set(program.id, program);
+      if (record?.handles !== undefined) define(record.handles, program);
       return;
     }
-    case 'D':
-      programs.delete(Number(body));
-      handles?.forget.applySync(undefined, [Number(body)]);
+    case 'D': {
+      const [isolate, id] = JSON.parse(body) as [number, number];
+      const record = isolates.get(isolate);
+      record?.programs.delete(id);
+      record?.handles?.forget.applySync(undefined, [id]);
       return;
+    }
     case 'G':
       collect();
       return;
@@ -140,15 +163,17 @@ function handle(line: string): void {
 function collect(): void {
   crossedChars = 0;
   if (setup !== undefined) (Reflect.get(globalThis, setup.collectorName) as () => void)(); // the flag --expose-gc-as put it there
-  handles?.collect.applySync(undefined, []);
+  for (const { handles } of isolates.values()) handles?.collect.applySync(undefined, []);
 }
 
 function run(line: string): void {
-  if (setup === undefined || handles === undefined) throw new Error('no setup');
-  const { expressionTimeoutMs, batchTimeoutMs } = setup;
-  const { isolate, load, advance } = handles;
   const isCareful = line.charAt(0) === 'C';
-  const batch = line.slice(isCareful ? 2 : 1);
+  const batchAt = line.indexOf('[');
+  const record = isolates.get(Number(line.slice(isCareful ? 2 : 1, batchAt)));
+  if (setup === undefined || record === undefined) throw new Error('no setup');
+  const { expressionTimeoutMs, batchTimeoutMs } = record.message;
+  const { isolate, load, advance } = used(record);
+  const batch = line.slice(batchAt);
   const whole = new Stopwatch();
   let call = whole;
   // A slow match in a batch is only retried alone. A match that got too little processor time gets more time.
@@ -160,7 +185,10 @@ function run(line: string): void {
       call = new Stopwatch();
       const response = advance.applySync(undefined, [isCareful ? 1 : Infinity], { timeout });
       send(response);
-      if (response.charAt(0) !== '+') return;
+      if (response.charAt(0) !== '+') {
+        closeIfLarge(record, isolate);
+        return;
+      }
       if (whole.elapsedMs() > batchTimeoutMs && whole.hadProcessorFor(batchTimeoutMs, setup)) {
         send('L');
         return;
@@ -173,18 +201,51 @@ function run(line: string): void {
       send('M');
       end();
     }
-    isolate.dispose();
+    close(record);
     // Timers may fire slightly early.
     const isLate = call.elapsedMs() >= timeout * 0.95;
     send(isLate ? (call.hadProcessorFor(limit, setup) ? 'T' : 'S') : 'X');
-    handles = openIsolate();
+    // After a timeout, the old one may have pending work.
+    open(record);
   }
 }
 
-/** After a timeout, the old one may have pending work. */
-function openIsolate(): IsolateHandles {
+function add(message: IsolateMessage): IsolateRecord {
+  const record: IsolateRecord = { message, programs: new Map(), handles: undefined };
+  isolates.set(message.id, record);
+  return record;
+}
+
+function used(record: IsolateRecord): IsolateHandles {
+  const { id } = record.message;
+  isolates.delete(id);
+  isolates.set(id, record);
+  return record.handles ?? open(record);
+}
+
+function open(record: IsolateRecord): IsolateHandles {
+  const others = [...isolates.values()].filter(({ handles }) => handles !== undefined);
+  if (others.length >= OPEN_MAX) close(others[0]);
+  record.handles = openIsolate(record.message);
+  for (const program of record.programs.values()) define(record.handles, program);
+  return record.handles;
+}
+
+function close(record: IsolateRecord | undefined): void {
+  const isolate = record?.handles?.isolate;
+  if (record !== undefined) record.handles = undefined;
+  if (isolate?.isDisposed === false) isolate.dispose();
+}
+
+function closeIfLarge(record: IsolateRecord, isolate: IsolatedVm.Isolate): void {
+  if (isolates.size < 2) return;
+  const { used_heap_size: heap, externally_allocated_size: external } = isolate.getHeapStatisticsSync();
+  if (heap + external > record.message.heapMiB * MIB * RETAINED_SHARE) close(record);
+}
+
+function openIsolate({ heapMiB, settings }: IsolateMessage): IsolateHandles {
   if (setup === undefined || ivm === undefined) throw new Error('no setup');
-  const isolate = new ivm.Isolate({ memoryLimit: setup.heapMiB });
+  const isolate = new ivm.Isolate({ memoryLimit: heapMiB });
   const context = isolate.createContextSync();
   const modules = new Map<string, IsolatedVm.Module>();
   for (const [name, source] of Object.entries(setup.modules)) {
@@ -199,13 +260,13 @@ function openIsolate(): IsolateHandles {
   entry.instantiateSync(context, moduleOf);
   entry.evaluateSync({ timeout: SETUP_TIMEOUT_MS });
   const install = entry.namespace.getSync('installRealm', { reference: true });
-  const realm = install.applySync(undefined, [JSON.stringify(setup.settings)], {
+  const realm = install.applySync(undefined, [JSON.stringify(settings), setup.collectorName], {
     result: { reference: true },
     timeout: SETUP_TIMEOUT_MS,
   }) as IsolatedVm.Reference<Realm>;
   const port = <K extends keyof Realm>(name: K): Port<K> =>
     realm.getSync(name, { reference: true }) as Port<K>;
-  const opened: IsolateHandles = {
+  return {
     isolate,
     context,
     define: port('define'),
@@ -214,8 +275,6 @@ function openIsolate(): IsolateHandles {
     advance: port('advance'),
     collect: port('collect'),
   };
-  for (const program of programs.values()) define(opened, program);
-  return opened;
 }
 
 function define(

@@ -33,8 +33,8 @@ interface EvaluatorTools {
   readonly places: ErrorPlaces;
 }
 
-export function installRealm(settingsText: string): Realm {
-  const { vcluster, names, shareMs, collectorName } = JSON.parse(settingsText) as RealmSettings;
+export function installRealm(settingsText: string, collectorName: string): Realm {
+  const { vcluster, names, shareMs } = JSON.parse(settingsText) as RealmSettings;
   const collect = Reflect.get(globalThis, collectorName) as () => void; // the flag --expose-gc-as put it there
   const { now } = Date;
   freezeDeep(vcluster);

@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { NamespaceMode } from '../../../../src/config/config.ts';
-import { readGuestSource } from '../../../../src/syncer/sandbox/guest-source.ts';
+import { isolateMessage } from '../../../../src/syncer/sandbox/guest-source.ts';
 import {
   createBase64,
   createSha256,
@@ -146,9 +146,9 @@ describe('virtualToHostDNS', () => {
   /** The function of the sandbox, and the independent one of the tests. */
   function functionsFor(mode: NamespaceMode): [inside: (text: unknown) => string, names: NameTranslator] {
     const vcluster = { name: 'vc', namespace: 'host-ns', config: {} };
-    const { setup } = readGuestSource(vcluster, mode, LIMITS);
+    const { settings } = isolateMessage(1, { vcluster, namespaces: mode, limits: LIMITS });
     const { names } = translators(mode, { vcluster: 'vc', hostNamespace: 'host-ns' });
-    return [createVirtualToHostDNS(setup.settings.names), names];
+    return [createVirtualToHostDNS(settings.names), names];
   }
 
   const LONG_DOMAIN = `${'d'.repeat(63)}.`.repeat(3);
