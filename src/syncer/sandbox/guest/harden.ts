@@ -24,7 +24,13 @@ export function hardenRealm(additions: Readonly<Record<string, unknown>>): void 
   // Enough for the position of an error, and not writable.
   Object.defineProperty(Error, 'stackTraceLimit', { value: 10 });
   for (const [holder, members] of named) reduce(holder, members);
-  allowOwnMembers(holderOf(Object.prototype));
+  for (const path of Object.keys(ALLOWED)) {
+    const [name = '', prototype] = path.split('.');
+    const holder = prototype === undefined ? undefined : (root[name] as Holder | undefined)?.[prototype];
+    if (holder !== undefined && !INLINED.includes(name)) allowOwnMembers(holder as Holder, isAnyName);
+  }
+  for (const holder of [Array.prototype, Reflect.getPrototypeOf(Uint8Array.prototype)])
+    allowOwnMembers(holderOf(holder), (key) => key === 'toString');
   // Otherwise functions would inherit Object as their constructor.
   Object.defineProperty(Function.prototype, 'constructor', { value: undefined });
   for (const key of Reflect.ownKeys(root)) {
@@ -48,11 +54,19 @@ function reduce(holder: Holder, members: string): void {
   for (const key of Reflect.ownKeys(holder)) if (!kept.has(key)) Reflect.deleteProperty(holder, key);
 }
 
+/** V8 inlines the methods of lists and of texts, which as accessors take ten times as long. Of lists, `toString` may be an object's own. */
+export const INLINED: readonly string[] = ['Array', 'String', 'RegExp'];
+
+function isAnyName(): boolean {
+  return true;
+}
+
 /** An object can have own members with the names of a frozen prototype's, such as an annotation `constructor`: an assignment would throw, because
  * the inherited member is not writable. As accessors, members of the prototype do not stand in its way. */
-function allowOwnMembers(prototype: Holder): void {
+function allowOwnMembers(prototype: Holder, isOwnable: (key: string) => boolean): void {
   const { defineProperty } = Object;
   for (const key of Object.getOwnPropertyNames(prototype)) {
+    if (!isOwnable(key)) continue;
     const descriptor = Object.getOwnPropertyDescriptor(prototype, key);
     if (descriptor?.configurable !== true || !('value' in descriptor)) continue;
     const value: unknown = descriptor.value;

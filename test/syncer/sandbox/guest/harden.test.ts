@@ -2,8 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GLOBAL_NAMES } from '../../../../src/syncer/sandbox/front-end/scope.ts';
-import { ALLOWED, ALLOWED_HIDDEN } from '../../../../src/syncer/sandbox/guest/harden.ts';
-import { compileUnchecked, TestSandbox, type Outcome } from '../test-sandbox.ts';
+import { ALLOWED, ALLOWED_HIDDEN, INLINED } from '../../../../src/syncer/sandbox/guest/harden.ts';
+import { isJsonObject } from '../../../../src/base/json.ts';
+import { compileUnchecked, TestSandbox, textOf, type Outcome } from '../test-sandbox.ts';
 
 let sandbox: TestSandbox;
 beforeAll(async () => {
@@ -155,5 +156,67 @@ describe('no state is shared between expressions', () => {
     ];
     await fresh[Symbol.asyncDispose]();
     expect(used).toEqual(unused);
+  });
+});
+
+describe('an object has own members with the names of its prototypes', () => {
+  const INSTANCES: Readonly<Record<string, string>> = {
+    Object: '({})',
+    Function: '(() => 1)',
+    Number: 'new Number(1)',
+    Boolean: 'new Boolean(true)',
+    Symbol: 'Object(Symbol.iterator)',
+    Date: 'new Date(0)',
+    ArrayBuffer: 'new ArrayBuffer(1)',
+    DataView: 'new DataView(new ArrayBuffer(1))',
+  };
+  const rows = Object.entries(ALLOWED).flatMap(([path, members]) => {
+    const [name = '', prototype] = path.split('.');
+    if (prototype === undefined || INLINED.includes(name)) return [];
+    const instance = INSTANCES[name] ?? (name.endsWith('Array') ? `new ${name}(1)` : `new ${name}()`);
+    const keys = members.split(' ').filter((member) => member !== '' && !member.startsWith('@@'));
+    return [`["${name}", Object.getPrototypeOf(${instance}), () => ${instance}, "${keys.join(' ')}"]`];
+  });
+
+  test('whatever the prototype and the name', async () => {
+    expect(rows.length).toBeGreaterThan(20);
+    // An accessor of the language without a setter stays one.
+    const source = `[${rows.join(',')}].flatMap(([name, prototype, make, keys]) => keys.split(" ").map((key) => {
+      const is = Object.getOwnPropertyDescriptor(prototype, key);
+      if (key === "BYTES_PER_ELEMENT") return ""; // read-only in the language
+      if (is === undefined || (is.get !== undefined && is.set === undefined)) return "";
+      const [own, before] = [make(), prototype[key]];
+      own[key] = 42;
+      if (own[key] !== 42 || !Object.keys(own).includes(key)) return "not own: " + name + " " + key;
+      if (!Object.is(prototype[key], before)) return "changed: " + name + " " + key;
+      try { prototype[key] = 42; return "written: " + name + " " + key; } catch { return "ok"; }
+    })).reduce((sum, found) => found === "ok" ? { ...sum, ok: sum.ok + 1 } : { ...sum, [found]: 1 }, { ok: 0 })`;
+    const outcome = await sandbox.run(compileUnchecked(source), null);
+    expect(textOf(outcome)).toContain('{"value":{"ok":');
+    const {
+      ok = 0,
+      '': _accessors,
+      ...wrong
+    } = 'value' in outcome && isJsonObject(outcome.value) ? outcome.value : {};
+    expect(wrong).toEqual({});
+    expect(ok).toBeGreaterThan(80);
+  });
+
+  test.each([
+    ['Object.assign(new Error("x"), { name: "Mine" }).name', 'Mine'],
+    ['`${Object.assign(new TypeError("x"), { name: "Mine", message: "y" })}`', 'Mine: y'],
+    ['const list = [1, 2]; list.toString = () => "mine"; `${list}`', 'mine'],
+    ['`${Object.assign([1], { toString() { return "mine"; } })}`', 'mine'],
+    ['`${Object.assign(new Uint8Array(1), { toString: () => "mine" })}`', 'mine'],
+    ['Object.assign(() => 1, { call: "mine" }).call', 'mine'],
+    ['const error = new Error("x"); error.name = "Mine"; error.name', 'Mine'],
+    ['Object.assign(new Map(), { get: () => "mine" }).get()', 'mine'],
+  ])('%s', async (expression, value) => {
+    expect(await sandbox.run(expression, null)).toEqual({ value });
+  });
+
+  test('and what is thrown is named so', async () => {
+    const outcome = await sandbox.run('throw Object.assign(new Error("x"), { name: "Mine" }); 1', null);
+    expect(outcome).toEqual({ error: 'runtime', message: 'Mine: x' });
   });
 });
