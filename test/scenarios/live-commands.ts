@@ -390,6 +390,32 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
   });
 
   describe('cleanup', () => {
+    test('names what a finalizer keeps, which status calls terminating, and exits with 1', async () => {
+      await using world = await newWorld();
+      const config = { endpointSyncer: { services: 'vcluster' } };
+      const daemon = await world.startSync({ config });
+      await world.createVirtual('default/web');
+      await world.createVirtual('default/gone');
+      for (const key of ['default/web', 'default/gone']) await world.whenCopied(key);
+      await world.mergeCopy('default/web', { metadata: { finalizers: ['example.com/hold'] } });
+      await world.settle(daemon);
+      await daemon.stop();
+      const name = world.hostKey('default/web').join('/');
+      const first = await run(world, ['cleanup', '--yes'], config);
+      expect(first.code).toBe(1);
+      expect(first.err).toMatch(
+        new RegExp(
+          `left Endpoints "${name}" in the host cluster: it is being deleted since .*Z, and waits for the finalizer example.com/hold`,
+        ),
+      );
+      expect(first.out).not.toContain(`deleted Endpoints "${name}"`);
+      expect(first.out).toContain(`deleted Endpoints "${world.hostKey('default/gone').join('/')}"`);
+      const status = await run(world, ['status'], config);
+      expect(status.out).toMatch(/web .* terminating +Terminating/);
+      await world.mergeCopy('default/web', { metadata: { finalizers: null } });
+      expect((await run(world, ['cleanup', '--yes'], config)).code).toBe(0);
+    });
+
     test('deletes what this syncer created on both sides, and nothing else', async () => {
       await using world = await newWorld();
       await world.virtual.create('Secret', secret('default/tls', 'a'));

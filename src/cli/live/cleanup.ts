@@ -24,6 +24,7 @@ import { formatListing, outputOption, resourceName } from '../output/listing.ts'
 import {
   type Connection,
   reaching,
+  listAll,
   readSnapshot,
   type Snapshot,
   objectsOf,
@@ -33,6 +34,7 @@ import { readDaemon, type DaemonState } from './reports.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { CONTROLLED_BY, isOptedOut } from '../../syncer/reconcile/decide.ts';
 import { isReplica } from '../../fleet/replicas.ts';
+import { describeTermination } from '../../syncer/reconcile/notices.ts';
 import { isImport } from '../../syncer/references/import-forge.ts';
 import { isCopyFrom, unmappedVirtual } from '../../syncer/reconcile/marked-copies.ts';
 import { namedVirtual, VIRTUAL_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
@@ -224,22 +226,46 @@ async function deleteAll(
   using progress = showProgress('deleting');
   const left: string[] = [];
   let done = 0;
-  const work = async (todo: Iterable<CreatedObject>): Promise<void> => {
+  const work = async (todo: Iterable<CreatedObject>, deleted: CreatedObject[]): Promise<void> => {
     for (const one of todo) {
-      const name = nameOf(one);
       if (await isDeleted(one, connection)) {
-        process.stdout.write(`deleted ${name}\n`);
+        deleted.push(one);
         await clearStatus(one, connection);
-      } else left.push(`left ${name}: another client has replaced it\n`);
+      } else left.push(`left ${nameOf(one)}: another client has replaced it\n`);
       progress.update(++done, count);
     }
   };
   for (const group of groups) {
     const todo = group.values();
-    await Promise.all(Array.from({ length: config.workers }, () => work(todo)));
+    const deleted: CreatedObject[] = [];
+    await Promise.all(Array.from({ length: config.workers }, () => work(todo, deleted)));
+    // A Lease has no finalizer, and the right to list Leases is not needed otherwise.
+    const copies = deleted.filter(({ of }) => of !== undefined);
+    const terminating = await terminatingOf(copies, connection);
+    for (const one of deleted) {
+      const there = terminating.get(one.object.metadata.uid);
+      if (there === undefined) process.stdout.write(`deleted ${nameOf(one)}\n`);
+      else left.push(`left ${nameOf(one)}: it ${describeTermination(there)}\n`);
+    }
   }
   for (const line of left) process.stderr.write(line);
   return left.length > 0 ? 1 : 0;
+}
+
+/** Those that finalizers keep there, by uid. A list for each kind and namespace, because nearly all objects are gone. */
+async function terminatingOf(
+  deleted: readonly CreatedObject[],
+  { clusters }: Connection,
+): Promise<ReadonlyMap<string | undefined, KubeObject>> {
+  const uids = new Set(deleted.map(({ object }) => object.metadata.uid));
+  const places = new Map(
+    deleted.map((one) => [JSON.stringify([one.cluster, one.resource, one.object.metadata.namespace]), one]),
+  );
+  const terminating = new Map<string | undefined, KubeObject>();
+  for (const { cluster, resource, object } of places.values())
+    for (const there of await listAll(clusters[cluster], resource, [object.metadata.namespace ?? '']))
+      if (uids.has(there.metadata.uid)) terminating.set(there.metadata.uid, there);
+  return terminating;
 }
 
 /** Clears a status that came from the deleted copy; a virtual object that has changed in the meantime keeps its status. */
