@@ -116,7 +116,22 @@ export function problemOf(value: JsonValue | undefined): string | undefined {
   }
   for (const field of ['labels', 'annotations'])
     if (!isTextMap(metadata[field] ?? {})) return `metadata.${field} is not a map of strings`;
+  if (isDeeperThan(value, LEVELS_MAX)) return `it is nested deeper than ${LEVELS_MAX} levels`;
   return undefined;
+}
+
+/** What is written, compared and counted recursively, and `JSON.stringify` is, ends with the stack. Objects of Kubernetes have some ten. */
+const LEVELS_MAX = 500;
+
+function isDeeperThan(value: JsonValue | undefined, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (levels === 0) return true;
+  if (Array.isArray(value)) {
+    for (const element of value) if (isDeeperThan(element, levels - 1)) return true;
+    return false;
+  }
+  for (const key in value) if (isDeeperThan(value[key], levels - 1)) return true;
+  return false;
 }
 
 /** Names have at most 253. Caches remember them, and uids longer than the object. */

@@ -80,6 +80,7 @@ describe('the response', () => {
     ['without a uid', { ...stored, metadata: { ...stored.metadata, uid: undefined } }],
     ['without a resourceVersion', { ...stored, metadata: { ...stored.metadata, resourceVersion: '' } }],
     ['with a version that is no text', { ...stored, metadata: { ...stored.metadata, resourceVersion: 7 } }],
+    ['that is nested too deep to be written again', { ...stored, subsets: nested(501) }],
     ['that is a Status of failure', { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure' }],
   ];
   const requests: Record<string, (client: WatchClient) => Promise<unknown>> = {
@@ -180,3 +181,10 @@ test.each([
   const { status } = responseError({ status: 500, headers: {}, text }, 'GET /', 0);
   expect(status).toEqual({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', code: 500 });
 });
+
+/** `levels` lists, one in the other. */
+function nested(levels: number): unknown {
+  let value: unknown = 0;
+  for (let at = 0; at < levels; at++) value = [value];
+  return value;
+}
