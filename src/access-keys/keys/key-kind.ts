@@ -12,7 +12,15 @@ import {
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { subdomainProblem } from '../../kube/names.ts';
 import type { Clock } from '../../base/clock.ts';
-import { isJsonObject, type JsonObject, objectField, objectList, text, listField } from '../../base/json.ts';
+import {
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  objectField,
+  objectList,
+  text,
+  listField,
+} from '../../base/json.ts';
 import { KEY_TYPES_ALLOWED, validateKey } from './key-validation.ts';
 import { scopeWarnings } from '../authorization/scope-validation.ts';
 import {
@@ -250,14 +258,15 @@ function rotate(options: KeyKindOptions, stored: JsonObject, request: JsonObject
   if (text(metadata, 'deletionTimestamp') !== '') {
     throw conflict({ group: MANAGEMENT_GROUP, resource: KEYS }, name, 'the access key is being deleted');
   }
-  const overlapSeconds = Number(request['overlapSeconds'] ?? 0);
+  const sent = request['overlapSeconds'] ?? 0;
+  const overlapSeconds = Number(sent);
   const nowMs = options.clock.now();
   const { current, replaced } = credentialsOf(stored);
   const untilMs = nowMs + overlapSeconds * 1000;
   const older = replaced
     .filter((credential) => credential.untilMs > nowMs)
     .map((credential) => ({ ...credential, untilMs: Math.min(credential.untilMs, untilMs) }));
-  const errors = overlapErrors(overlapSeconds, older);
+  const errors = overlapErrors(sent, older);
   if (errors.length > 0) throw invalid({ group: MANAGEMENT_GROUP, resource: KIND }, name, errors);
   const key = generateAccessKey(options.randomBytes);
   const next = withCredentials(stored, {
@@ -285,10 +294,11 @@ function refuseOldSecret(stored: JsonObject, { extra }: UserInfo): void {
     throw forbidden({ group: MANAGEMENT_GROUP, resource: KEYS }, text(metadata, 'name'), OLD_SECRET);
 }
 
-function overlapErrors(overlapSeconds: number, older: readonly ReplacedCredential[]): FieldError[] {
+function overlapErrors(sent: JsonValue, older: readonly ReplacedCredential[]): FieldError[] {
   const field = 'overlapSeconds';
+  const overlapSeconds = Number(sent); // of a BigInt too
   if (overlapSeconds < 0 || overlapSeconds > OVERLAP_SECONDS_MAX) {
-    return [invalidValue(field, overlapSeconds, `must be from 0 to ${OVERLAP_SECONDS_MAX} (seconds)`)];
+    return [invalidValue(field, sent, `must be from 0 to ${OVERLAP_SECONDS_MAX} (seconds)`)];
   }
   if (overlapSeconds === 0 || older.length < REPLACED_SECRETS_MAX) return [];
   const detail = `${older.length} older secrets of the key are still valid: wait until the overlap of one ends, or rotate with 0`;

@@ -159,7 +159,7 @@ function ttlErrors(spec: JsonObject, before: JsonObject | undefined, maxTtlSecon
   const ttl = spec['ttl'];
   if (ttl === undefined) return [];
   if (before && jsonEquals(ttl, before['ttl'])) return [];
-  const seconds = typeof ttl === 'number' ? ttl : 0;
+  const seconds = Number(ttl); // of a BigInt too, which messages name with all its digits
   if (seconds < 0) return [invalidValue('spec.ttl', ttl, 'must be greater than or equal to 0')];
   if (seconds > TTL_SECONDS_MAX) {
     const detail = `must be at most ${TTL_SECONDS_MAX} (seconds, a thousand years); 0 means that the key never expires`;
@@ -167,7 +167,7 @@ function ttlErrors(spec: JsonObject, before: JsonObject | undefined, maxTtlSecon
   }
   if (maxTtlSeconds === 0 || (seconds > 0 && seconds <= maxTtlSeconds)) return [];
   const detail = `must be from 1 to ${maxTtlSeconds} (seconds), the maximum of this server`;
-  return [invalidValue('spec.ttl', seconds, detail)];
+  return [invalidValue('spec.ttl', ttl, detail)];
 }
 
 function typeErrors(spec: JsonObject): FieldError[] {

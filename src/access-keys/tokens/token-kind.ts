@@ -125,10 +125,10 @@ interface GrantedTtl {
 
 function checkTtl(spec: JsonObject, { max }: TokenTtls): FieldError[] {
   const asked = askedTtl(spec);
-  if (asked < 0) return [invalidValue('spec.ttl', asked, 'must be greater than or equal to 0')];
+  if (asked < 0) return [invalidValue('spec.ttl', spec['ttl'], 'must be greater than or equal to 0')];
   if (asked <= max) return [];
   const detail = `must not be more than ${max} seconds, the maximum of this server`;
-  return [invalidValue('spec.ttl', asked, detail)];
+  return [invalidValue('spec.ttl', spec['ttl'], detail)];
 }
 
 /** Throws 401 if the key expires within this second. */
@@ -152,7 +152,7 @@ function grantTtl(
 }
 
 function askedTtl({ ttl }: JsonObject): number {
-  return typeof ttl === 'number' ? ttl : 0;
+  return Number(ttl ?? 0); // of a BigInt too
 }
 
 // The fields of a DirectClusterEndpointToken. Notation: `apiserver/schema/object-schema.ts`; the scope's are those of a key.

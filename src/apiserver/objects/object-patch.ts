@@ -53,7 +53,7 @@ export async function patchObject(
   target: Target,
   request: PatchRequest,
 ): Promise<Written> {
-  const { value: patch, duplicates } = await patchFor(registry, target, request);
+  const { value: patch, duplicates, numbers } = await patchFor(registry, target, request);
   const problems = problemsOf(request.kind, patch, duplicates);
   return registry.modify(
     target,
@@ -62,7 +62,12 @@ export async function patchObject(
       const current = presented(target.definition, form, String(entry.revision)) as JsonObject; // a view is JSON
       const patched = patchedBody(target, current, request.kind, patch);
       checkPatched(target, current, patched);
-      const parsed = { value: patched, duplicates: problems };
+      // The paths of operations are others than those of the object.
+      const parsed = {
+        value: patched,
+        duplicates: problems,
+        numbers: request.kind === 'json' ? undefined : numbers,
+      };
       const body = decodePatched(target.definition, parsed, request);
       return registry.writer.replace(target, entry, body, request.context);
     },

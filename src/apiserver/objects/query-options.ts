@@ -1,7 +1,7 @@
 /** What the query of a request asks for: lists and watches, writes, and the parsing of integers and booleans as a kube-apiserver does it. */
 
 import { type StringMap, metadataOf } from '../../kube/object.ts';
-import { type JsonObject, type JsonValue, objectField, text } from '../../base/json.ts';
+import { exactInteger, type JsonObject, type JsonValue, objectField, text } from '../../base/json.ts';
 import type { StoredEntry, StoreRange } from '../storage/store.ts';
 import { currentForm, type Target, type ResourceDefinition } from './resource-definition.ts';
 import { type LabelPredicate, parseLabelSelector, SelectorError } from '../../kube/label-selector.ts';
@@ -287,9 +287,16 @@ function policyOf(orphanDependents: JsonValue | undefined): PropagationPolicy | 
 }
 
 function graceOf(body: JsonObject | undefined, query: URLSearchParams): number | undefined {
-  const seconds = body?.['gracePeriodSeconds'] ?? integerIn(query, 'gracePeriodSeconds');
-  if (typeof seconds !== 'number') return undefined;
+  // A BigInt is one that `graceErrors` refuses, with all its digits.
+  const seconds = (body?.['gracePeriodSeconds'] ?? graceIn(query)) as number | undefined; // decoded as int64
+  if (seconds === undefined) return undefined;
   return seconds < 0 ? 1 : seconds; // as a kube-apiserver treats a negative value
+}
+
+function graceIn(query: URLSearchParams): number | undefined {
+  const seconds = integerIn(query, 'gracePeriodSeconds');
+  const sent = query.get('gracePeriodSeconds') ?? '';
+  return seconds === undefined ? undefined : exactInteger(seconds, sent.replace('+', ''));
 }
 
 function graceErrors(seconds: number | undefined): FieldError[] {

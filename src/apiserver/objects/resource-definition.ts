@@ -295,7 +295,7 @@ export function checkType(table: DefinitionTable, definition: ResourceDefinition
   const why = isKnown
     ? `converting (${version}.${kind}) to (${packageName}.${definition.kind}): unknown conversion`
     : `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "embedded"`;
-  throw cannotBeHandled(kind, definition.version, definition.kind, why);
+  throw cannotBeHandled(kind, version ?? '', definition.kind, why);
 }
 
 function textOr(value: JsonValue | undefined, otherwise: string): string {

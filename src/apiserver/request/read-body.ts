@@ -72,8 +72,8 @@ export function parseYaml(kind: string, text: string): ParsedBody {
 
 function parseText(kind: string, read: () => ParsedBody): ParsedBody {
   try {
-    const { value, duplicates } = read();
-    return { value: typed(value), duplicates };
+    const parsed = read();
+    return { ...parsed, value: typed(parsed.value) };
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
     // The message ends before the body: it may hold a secret.
@@ -110,14 +110,14 @@ const DELETE_OPTIONS: BodyKind = {
 /** The `DeleteOptions` of a DELETE; undefined without a body. A precondition of the wrong type must not be ignored. */
 export function parseDeleteBody(body: RawBody): JsonObject | undefined {
   if (body.bytes.length === 0) return undefined;
-  const { value } = parseBody(DELETE_OPTIONS, body);
+  const { value, numbers } = parseBody(DELETE_OPTIONS, body);
   if (!isJsonObject(value)) return undefined;
   const { kind } = value;
   if (kind !== undefined && kind !== DELETE_OPTIONS.kind) {
     throw badRequest(`no kind ${JSON.stringify(kind)} is registered for delete options: use DeleteOptions`);
   }
   try {
-    return decodeObject(DELETE_OPTIONS.schema, value).value;
+    return decodeObject(DELETE_OPTIONS.schema, value, numbers).value;
   } catch (error) {
     throw error instanceof DecodeError ? badRequest(error.message) : error;
   }
@@ -151,7 +151,7 @@ function readYaml(kind: string, text: string): ParsedBody {
   if (json.length > BODY_BYTES_MAX) {
     throw new DecodeError('its aliases expand to more bytes than a body may have');
   }
-  return { value: parseJsonText(json).value, duplicates: duplicateKeys(document, lines) };
+  return { ...parseJsonText(json), duplicates: duplicateKeys(document, lines) };
 }
 
 function jsonOf(document: Document.Parsed): string {
@@ -205,6 +205,7 @@ function parsedYaml(text: string, lineCounter: LineCounter): ParsedYaml {
   const options = {
     version: '1.1',
     customTags: kubernetesTags,
+    intAsBigInt: true,
     uniqueKeys: false,
     logLevel: 'silent',
     // An excerpt in each of very many errors takes quadratic time.

@@ -20,9 +20,12 @@ export interface Decoded {
   readonly unknownFields: readonly string[];
 }
 
+/** For messages: the text of each number, by its path, that is not the one with which JavaScript writes it. */
+type NumberTexts = ReadonlyMap<string, string>;
+
 /** Throws {@link DecodeError}. `apiVersion` and `kind` are dropped silently: the caller has checked them. */
-export function decodeObject(schema: ObjectSchema, input: JsonObject): Decoded {
-  const decoder = new Decoder();
+export function decodeObject(schema: ObjectSchema, input: JsonObject, numbers?: NumberTexts): Decoded {
+  const decoder = new Decoder(numbers);
   const value = decoder.object(schema, input, ROOT);
   return { value, unknownFields: decoder.unknownFields };
 }
@@ -41,6 +44,11 @@ class Decoder {
   #fields = 0;
   /** Inside of a value that field managers own as a whole. */
   #isInLeaf = false;
+  readonly #numbers: NumberTexts;
+
+  constructor(numbers: NumberTexts = new Map()) {
+    this.#numbers = numbers;
+  }
 
   object(schema: ObjectSchema, input: JsonObject, at: Place): JsonObject {
     for (const key of Object.keys(input)) {
@@ -86,7 +94,7 @@ class Decoder {
     try {
       switch (schema.type) {
         case 'scalar':
-          return decodeScalar(schema, input, at);
+          return decodeScalar(schema, input, at, this.#numbers);
         case 'list':
           return this.#list(schema, input, at);
         case 'map':
@@ -158,6 +166,7 @@ export interface ParsedBody {
   readonly value: JsonValue;
   /** Messages about fields that the text names twice. */
   readonly duplicates: readonly string[];
+  readonly numbers?: NumberTexts | undefined;
 }
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
@@ -171,7 +180,7 @@ export function decodeBody(
 ): JsonObject {
   const body = isJsonObject(parsed.value) ? parsed.value : {};
   try {
-    const { value, unknownFields } = decodeObject(schema, body);
+    const { value, unknownFields } = decodeObject(schema, body, parsed.numbers);
     if (validation !== 'Ignore') {
       const problems = [
         ...parsed.duplicates,
@@ -243,8 +252,8 @@ const ZERO: Readonly<Record<Scalar, JsonValue>> = {
   any: null,
 };
 
-function decodeScalar(schema: ScalarSchema, given: JsonValue, at: Place): JsonValue {
-  // Only values of any type keep the digits of long integers (see `parseJson`): typed fields are numbers, which validation bounds.
+function decodeScalar(schema: ScalarSchema, given: JsonValue, at: Place, numbers: NumberTexts): JsonValue {
+  // Values of any type and integers keep the digits of long integers (see `parseJson`).
   const input = typeof given === 'bigint' ? Number(given) : given;
   switch (schema.scalar) {
     case 'any':
@@ -256,10 +265,10 @@ function decodeScalar(schema: ScalarSchema, given: JsonValue, at: Place): JsonVa
       return input;
     case 'int32':
     case 'int64':
-      return integer(schema, input, at);
+      return integer(schema, given, at, numbers);
     case 'intOrString':
       if (typeof input === 'number')
-        return integer({ ...schema, scalar: 'int32', goType: 'int32' }, input, at);
+        return integer({ ...schema, scalar: 'int32', goType: 'int32' }, given, at, numbers);
       if (typeof input !== 'string') throw wrongType(input, at, 'intstr.IntOrString');
       return input;
     case 'bytes':
@@ -268,15 +277,20 @@ function decodeScalar(schema: ScalarSchema, given: JsonValue, at: Place): JsonVa
     case 'microtime':
       return time(schema.scalar, input, at);
     case 'quantity':
-      return quantity(input, at);
+      return quantity(typeof given === 'bigint' ? String(given) : given, at);
   }
 }
 
-function integer(schema: ScalarSchema, input: JsonValue, at: Place): number {
+/** A number that has all the digits that were sent: else the object would hold another one. */
+function integer(schema: ScalarSchema, input: JsonValue, at: Place, numbers: NumberTexts): JsonValue {
   const limit = schema.scalar === 'int32' ? 2 ** 31 : 2 ** 63;
-  if (typeof input !== 'number') throw wrongType(input, at, schema.goType);
-  if (!Number.isInteger(input) || input >= limit || input < -limit) {
-    throw wrongType(input, at, schema.goType, `number ${input}`);
+  const isLong = typeof input === 'bigint';
+  if (typeof input !== 'number' && !isLong) throw wrongType(input, at, schema.goType);
+  if ((!isLong && !Number.isSafeInteger(input)) || input >= limit || input < -limit) {
+    const sent = numbers.get(pathText(at));
+    // A patch may have replaced the number of that text.
+    const text = sent !== undefined && Number(sent) === Number(input) ? shortened(sent) : String(input);
+    throw wrongType(input, at, schema.goType, `number ${text}`);
   }
   return input;
 }

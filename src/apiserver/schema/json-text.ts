@@ -20,15 +20,19 @@ const CLOSE_OBJECT = 0x7d;
 
 /** JSON.parse with Go's error messages. Throws {@link DecodeError}, or a 413 `StatusError` for a text that is too complex. */
 export function parseJsonText(text: string): ParsedBody {
-  const duplicates = new Scanner(text).duplicates();
+  const scanner = new Scanner(text);
+  const duplicates = scanner.duplicates();
   try {
-    return { value: parseJson(text), duplicates };
+    return { value: parseJson(text), duplicates, numbers: scanner.numbers };
   } catch (cause) {
     throw new DecodeError(isCutShort(text, cause) ? 'unexpected end of JSON input' : INVALID, { cause });
   }
 }
 
 const INVALID = 'invalid JSON syntax';
+
+/** Numbers that JavaScript may write in another way: with a fraction, with an exponent, and long ones. */
+const UNUSUAL_NUMBER = /^-?\d(?:\d*[.eE]|\d{15})/;
 
 /** The error is at the end of the text: the parser expected more. */
 function isCutShort(text: string, error: unknown): boolean {
@@ -46,6 +50,8 @@ function isCutShort(text: string, error: unknown): boolean {
 class Scanner {
   readonly #text: string;
   readonly #found: string[] = [];
+  /** Their texts by path, of those that JavaScript writes in another way. */
+  readonly numbers = new Map<string, string>();
   #at = 0;
   /** See {@link JSON_TOKENS_MAX}. */
   #tokens = 0;
@@ -66,7 +72,7 @@ class Scanner {
     if (first === OPEN_OBJECT) this.#object(path, depth + 1);
     else if (first === OPEN_LIST) this.#array(path, depth + 1);
     else if (first === QUOTE) this.#string();
-    else this.#literal();
+    else this.#literal(path);
   }
 
   #object(path: string, depth: number): void {
@@ -133,7 +139,7 @@ class Scanner {
   }
 
   /** A number, `true`, `false` or `null`. */
-  #literal(): void {
+  #literal(path: string): void {
     const start = this.#at;
     for (; this.#at < this.#text.length; this.#at++) {
       const code = this.#text.charCodeAt(this.#at);
@@ -141,6 +147,18 @@ class Scanner {
     }
     // Without progress, a loop would not end.
     if (this.#at === start && start < this.#text.length) throw new DecodeError(INVALID);
+    const literal = this.#text.slice(start, this.#at);
+    if (UNUSUAL_NUMBER.test(literal)) this.#number(path, literal);
+  }
+
+  /** Throws for a number that would become infinite, which JSON has no text for. */
+  #number(path: string, literal: string): void {
+    const value = Number(literal);
+    if (Math.abs(value) === Infinity) {
+      const what = `number ${shortened(literal)}`;
+      throw new DecodeError(`json: cannot unmarshal ${what} into Go value of type float64`);
+    }
+    if (String(value) !== literal && this.numbers.size < FIELD_PROBLEMS_MAX) this.numbers.set(path, literal);
   }
 
   #string(): string {

@@ -4,7 +4,7 @@
  */
 
 import { TIME_MS_MAX } from '../../kube/object.ts';
-import { setOwn, type JsonArray, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { exactInteger, setOwn, type JsonArray, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { PROTOBUF_FIELDS_MAX, PROTOBUF_JSON_BYTES_MAX } from '../limits.ts';
 import { parseJsonText } from './json-text.ts';
 import { DecodeError } from './decode.ts';
@@ -118,8 +118,9 @@ class Reader {
       case 'bool':
         return asNumber(value) !== 0;
       case 'int32':
-      case 'int64':
         return asNumber(value);
+      case 'int64':
+        return exactInteger(asNumber(value), String(asInteger(value)));
       case 'float64':
         return readDouble(asBytes(value));
       case 'quantity':
@@ -217,7 +218,11 @@ function asBytes(value: bigint | Buffer): Buffer {
 }
 
 function asNumber(value: bigint | Buffer): number {
+  return Number(asInteger(value));
+}
+
+function asInteger(value: bigint | Buffer): bigint {
   if (typeof value !== 'bigint')
     throw new ProtobufError('a message or text stands where a number is expected');
-  return Number(BigInt.asIntN(64, value));
+  return BigInt.asIntN(64, value);
 }

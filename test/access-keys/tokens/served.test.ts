@@ -1,7 +1,7 @@
 /** Tokens over HTTP: the responses for the kind. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../../src/base/json.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import type { RawAnswer } from '../../contract/raw-client.ts';
 import { startComposed, TOKENS_PATH, type Composed, type MadeKey } from '../composed-api.ts';
@@ -78,6 +78,8 @@ describe('create', () => {
       kind: 'DirectClusterEndpointToken',
       causes: [{ reason: 'FieldValueInvalid', field: 'spec.ttl' }],
     });
+    const long = await post(parseJson('{"metadata":{},"spec":{"ttl":9007199254740995}}'));
+    expect([long.status, long.text]).toEqual([422, expect.stringContaining('9007199254740995')]);
   });
 });
 
