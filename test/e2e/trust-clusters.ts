@@ -1,7 +1,7 @@
 /** The key API and a real kube-apiserver that trusts it, set up with the files and flags of `docs/direct-cluster-endpoints.md`. */
 
 import { execFile } from 'node:child_process';
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ManagementConfig } from '../../src/config/config.ts';
@@ -9,6 +9,9 @@ import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import { startManagementApi, type ManagementApi } from '../../src/access-keys/management-api.ts';
+import { SIGNING_KEYS } from '../../src/access-keys/tokens/key-ring.ts';
+import { databaseFile } from '../../src/apiserver/storage/sqlite/database-file.ts';
+import { SqliteStore } from '../../src/apiserver/storage/sqlite/sqlite-store.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { managementConfig } from '../access-keys/composed-api.ts';
 import { RawClient } from '../contract/raw-client.ts';
@@ -79,6 +82,23 @@ export class Platform implements AsyncDisposable {
     await this.#client?.[Symbol.asyncDispose]();
     await this.#api?.[Symbol.asyncDispose]();
     this.#api = undefined;
+  }
+
+  /** With another signing key, as after a leak: the one before is no longer published. */
+  async replaceSigningKey(): Promise<void> {
+    await this.end();
+    const store = await SqliteStore.open({
+      file: databaseFile(this.#config.dataDir),
+      clock: systemClock,
+      logger: silentLogger,
+    });
+    try {
+      const { entries } = await store.list({ resource: SIGNING_KEYS });
+      for (const { key, revision } of entries) await store.delete(key, revision);
+    } finally {
+      await store[Symbol.asyncDispose]();
+    }
+    await this.begin();
   }
 
   /** The flags with which `keys` reaches it. */
@@ -228,6 +248,11 @@ export class TrustingCluster implements AsyncDisposable {
   async #administer(command: string): Promise<void> {
     const { code, err } = await this.#run(this.#clusters.virtual.token, command);
     if (code !== 0) throw new Error(`kubectl ${command}: ${err}`);
+  }
+
+  /** Changes nothing of the configuration in a file of the page. */
+  addComment(file: string): void {
+    appendFileSync(join(this.#folder, file), '# keys fetched again\n');
   }
 
   /** kubectl with this token and nothing else, as the page shows it. */

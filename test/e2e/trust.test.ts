@@ -127,6 +127,16 @@ describe('signed tokens', () => {
     await eventually(() => a().kubectl(token, 'get pods'), isUnauthorized, FORGOTTEN);
   });
 
+  test('a removed signing key is accepted until the file of the cluster changes, be it a comment', async () => {
+    const [before, unused] = [await platform.token(key), await platform.token(key)];
+    expect(await a().kubectl(before, 'get pods')).toEqual(works);
+    await platform.replaceSigningKey();
+    expect(await a().kubectl(unused, 'get pods')).toEqual(works);
+    a().addComment('authentication.yaml');
+    await eventually(() => a().kubectl(unused, 'get pods'), isUnauthorized, FORGOTTEN);
+    expect(await a().kubectl(await platform.token(key), 'get pods')).toEqual(works);
+  });
+
   test('a token works while the API is down', async () => {
     const token = await platform.token(key);
     await platform.end();
