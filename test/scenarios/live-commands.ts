@@ -21,7 +21,7 @@ const CONFIG: JsonObject = {
             reverseExpression: 'value.replace(/^team-/, "")',
           },
           { path: 'metadata.annotations.secret', reference: { apiVersion: 'v1', kind: 'Secret' } },
-          { path: 'metadata.labels.broken', expression: 'value.a.b' },
+          { path: 'metadata.labels.broken', expression: 'JSON.parse(value).b' },
         ],
       },
     },
@@ -521,7 +521,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       };
       await copy('default/web');
       await world.createVirtual('default/new');
-      const patches = [{ path: 'metadata.annotations.broken', expression: 'value.a.b' }];
+      const patches = [{ path: 'metadata.annotations.broken', expression: 'JSON.parse(value).b' }];
       const values = world.writeConfig({ sync: { toHost: { endpoints: { patches } } } });
       const migrate = (): Promise<CapturedRun> =>
         capturedRun([
