@@ -190,7 +190,14 @@ describe('a result that JSON cannot hold', () => {
     readonly bad: readonly string[];
   }
   const leaf = fc.oneof(
-    { weight: 5, arbitrary: fc.jsonValue({ maxDepth: 1 }).map(sampleOf) },
+    {
+      weight: 5,
+      // An expression may not name it.
+      arbitrary: fc
+        .jsonValue({ maxDepth: 1 })
+        .filter((value) => !JSON.stringify(value).includes('"__proto__"'))
+        .map(sampleOf),
+    },
     {
       weight: 1,
       arbitrary: fc
