@@ -6,7 +6,15 @@
 import { isAnonymous, StatusError, type Status, type StatusDetails } from './status-error.ts';
 import { MalformedResponseError, MalformedStreamError, type WatchClient } from './types.ts';
 
-export function discreetClient(client: WatchClient): WatchClient {
+/** `access`: what has the credentials, for messages. */
+export function discreetClient(client: WatchClient, access: string): WatchClient {
+  const discreet = async <T>(what: string, request: Promise<T>): Promise<T> => {
+    try {
+      return await request;
+    } catch (error) {
+      throw withoutTexts(what, error, access);
+    }
+  };
   return {
     cluster: client.cluster,
     get: (resource, key, options) =>
@@ -28,17 +36,9 @@ export function discreetClient(client: WatchClient): WatchClient {
   };
 }
 
-async function discreet<T>(what: string, request: Promise<T>): Promise<T> {
-  try {
-    return await request;
-  } catch (error) {
-    throw withoutTexts(what, error);
-  }
-}
-
-function withoutTexts(what: string, error: unknown): unknown {
+function withoutTexts(what: string, error: unknown, access: string): unknown {
   const malformed = `the response to the ${what} is malformed`;
-  if (error instanceof StatusError) return codeAlone(what, error);
+  if (error instanceof StatusError) return codeAlone(what, error, access);
   if (error instanceof MalformedResponseError) return new MalformedResponseError(malformed);
   if (error instanceof MalformedStreamError) return new MalformedStreamError(malformed);
   return error;
@@ -51,10 +51,11 @@ const REASONS: ReadonlySet<string> = new Set(
   ),
 );
 
-function codeAlone(what: string, error: StatusError): StatusError {
+function codeAlone(what: string, error: StatusError, access: string): StatusError {
   const { code, retryAfterMs } = error;
   const reason = REASONS.has(error.reason) ? error.reason : 'Unknown';
-  const more = knownTexts(error).map((text) => `: ${text}`);
+  const own = code === 401 ? [`the credentials of ${access} are not accepted`] : [];
+  const more = [...own, ...knownTexts(error)].map((text) => `: ${text}`);
   const message = `the response to the ${what} is ${code} ${reason}${more.join('')}`;
   const status: Status = {
     kind: 'Status',

@@ -130,7 +130,10 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
     measuredClient('virtual', virtualAccess, { ...options, limits: options.virtualClient ?? limits });
   // A command writes to the terminal of the person who runs it.
   const isPublic = secret !== '' && giveUpMs === undefined;
-  const virtual = closedWith(options.signal, isPublic ? discreetClient(connected) : connected);
+  const virtual = closedWith(
+    options.signal,
+    isPublic ? discreetClient(connected, virtualAccess.description) : connected,
+  );
   const servers = { virtual: virtualAccess.server, host: connection.server };
   return new Clusters({ ...options, virtualHint }, { host, virtual }, hostNamespace, servers);
 }

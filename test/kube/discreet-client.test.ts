@@ -28,7 +28,9 @@ function status(code: number, fields: object): string {
 
 async function errorOf(send: (client: WatchClient) => Promise<unknown>, reply: Reply): Promise<Error> {
   await using wire = await Wire.open(reply, reply, reply, reply);
-  const error: unknown = await send(discreetClient(wire.client())).catch((reason: unknown) => reason);
+  const error: unknown = await send(discreetClient(wire.client(), 'Secret a/b')).catch(
+    (reason: unknown) => reason,
+  );
   if (!(error instanceof Error)) throw new Error(`no error: ${String(error)}`);
   return error;
 }
@@ -72,6 +74,14 @@ describe.each(Object.entries(REQUESTS))('%s', (_name, send) => {
     ).toBe(true);
     expect(inspect(error, { depth: 9 })).not.toContain(SECRET);
   });
+});
+
+test('rejected credentials are named', async () => {
+  const { message } = await errorOf((client) => client.get(ENDPOINTS, KEY), {
+    code: 401,
+    body: status(401, { message: SECRET, reason: 'Unauthorized' }),
+  });
+  expect(message).toMatch(/ is 401 Unauthorized: the credentials of Secret a\/b are not accepted$/);
 });
 
 test('what the program decides by is kept', async () => {
