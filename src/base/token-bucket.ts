@@ -74,12 +74,12 @@ export class TokenBuckets {
 
   /** As {@link TokenBucket.take}. */
   take(key: string): number {
-    let bucket = this.#buckets.get(key);
-    if (bucket === undefined) {
-      bucket = new TokenBucket(this.#rate, this.#clock);
-      this.#buckets.set(key, bucket);
-    }
-    return bucket.take();
+    return this.#bucketOf(key).take();
+  }
+
+  /** As {@link TokenBucket.spend}. */
+  spend(key: string, count: number): number {
+    return this.#bucketOf(key).spend(count);
   }
 
   /** As {@link TokenBucket.giveBack}. */
@@ -89,5 +89,14 @@ export class TokenBuckets {
 
   get size(): number {
     return this.#buckets.size;
+  }
+
+  #bucketOf(key: string): TokenBucket {
+    let bucket = this.#buckets.get(key);
+    if (bucket === undefined) {
+      bucket = new TokenBucket(this.#rate, this.#clock);
+      this.#buckets.set(key, bucket);
+    }
+    return bucket;
   }
 }

@@ -7,9 +7,8 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { sleep, type Clock, type Timer } from '../base/clock.ts';
 import { TerminalError } from '../base/errors.ts';
-import { Expiring } from '../base/expiring.ts';
 import { parseJson } from '../base/json.ts';
-import { TokenBucket, type Rate } from '../base/token-bucket.ts';
+import { TokenBuckets, type Rate } from '../base/token-bucket.ts';
 import { Turns } from '../base/turns.ts';
 import type { ParseKubeconfig } from '../kube/credentials/kubeconfig.ts';
 import type { Kubeconfig } from '../kube/credentials/kubeconfig-file.ts';
@@ -38,7 +37,6 @@ const HEAP_MIB = 192;
 const IDLE_MS = 30_000;
 /** Milliseconds that the texts of one namespace may take: 20 long ones at once, and a twentieth of the time afterwards. It is whole after 200 s. */
 const SHARE: Rate = { burst: 10_000, perSecond: 50 };
-const SHARE_UNUSED_MS = 10 * 60_000;
 /** A kubeconfig has certificates, and a few short fields beside them. */
 const KUBECONFIG_CHARS_MAX = 256 * 1024;
 
@@ -58,7 +56,7 @@ export class ThreadReader implements ValuesReader {
   readonly #processorMs: typeof processorTimeOf;
   readonly #waiting = new Turns<Job>((key) => parseKey(key).namespace);
   /** What the texts of each namespace may take. */
-  readonly #shares: Expiring<string, TokenBucket>;
+  readonly #shares: TokenBuckets;
   /** Of requests whose namespace has used its share. */
   readonly #later = new Map<Timer, Job>();
   #idle: Timer | undefined;
@@ -71,7 +69,7 @@ export class ThreadReader implements ValuesReader {
   constructor(clock: Clock, processorMs = processorTimeOf) {
     this.#clock = clock;
     this.#processorMs = processorMs;
-    this.#shares = new Expiring(clock, () => SHARE_UNUSED_MS);
+    this.#shares = new TokenBuckets(SHARE, clock);
   }
 
   async memberConfig({ checks: _checks, ...sources }: MemberSources): Promise<MemberConfig> {
@@ -121,15 +119,14 @@ export class ThreadReader implements ValuesReader {
     this.#idle?.cancel();
     for (let next = this.#waiting.take(); next !== undefined; next = this.#waiting.take()) {
       const [key, job] = next;
-      const share = this.#shareOf(job.namespace);
-      const waitMs = share.spend(0);
+      const waitMs = this.#shares.spend(job.namespace, 0);
       if (waitMs > 0 && !this.#isClosed) {
         this.#addLater(key, job, Math.ceil(waitMs));
         continue;
       }
       const startedMs = this.#clock.monotonicMs();
       await this.#respond(job).then(job.resolve, job.reject);
-      share.spend(this.#clock.monotonicMs() - startedMs);
+      this.#shares.spend(job.namespace, this.#clock.monotonicMs() - startedMs);
     }
     this.#isReading = false;
     if (!this.#isClosed) this.#idle = this.#clock.schedule(IDLE_MS, () => void this.#thread?.end(closed()));
@@ -141,12 +138,6 @@ export class ThreadReader implements ValuesReader {
       this.#add(key, job);
     });
     this.#later.set(timer, job);
-  }
-
-  #shareOf(namespace: string): TokenBucket {
-    const known = this.#shares.get(namespace) ?? new TokenBucket(SHARE, this.#clock);
-    this.#shares.set(namespace, known);
-    return known;
   }
 
   async #respond({ request }: Job): Promise<ReadResponse> {

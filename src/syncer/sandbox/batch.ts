@@ -31,6 +31,8 @@ export interface IsolateSource {
   readonly message: IsolateMessage;
   /** Owners take turns; '' if there is only one. */
   readonly owner: string;
+  /** Of the main process that evaluates them; an owner always has the same one. */
+  readonly main: string;
   readonly clock: Clock;
   readonly logger: Logger;
   batched(matches: number): void;

@@ -4,7 +4,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { placeOf } from '../../base/rendezvous.ts';
-import { TokenBucket, type Rate } from '../../base/token-bucket.ts';
+import { TokenBuckets, type Rate } from '../../base/token-bucket.ts';
 import type { IsolateSource, Job, KillReason } from './batch.ts';
 import { isolateMessage, readGuestSource, type IsolateOptions } from './guest-source.ts';
 import { Scheduler } from './scheduler.ts';
@@ -33,21 +33,32 @@ interface Queues {
 export class SandboxProcesses implements Disposable {
   readonly memoryBytes: number;
   readonly #options: ProcessesOptions;
+  readonly #mainNames: readonly string[];
   readonly #isolates = new Set<IsolateSource>();
-  readonly #shares = new Map<string, TokenBucket>();
+  readonly #shares: TokenBuckets;
   #lastId = 0;
   #queues: Queues | undefined;
 
   constructor(options: ProcessesOptions) {
     this.#options = options;
+    const { sharedBy } = options;
+    this.#mainNames = Array.from(
+      { length: sharedBy === undefined ? 1 : sharedBy - 1 },
+      (_, at) => `main-${at}`,
+    );
+    this.#shares = new TokenBuckets(MAIN_SHARE, options.clock);
     this.memoryBytes = options.memoryBytes;
   }
 
-  openIsolate(parts: Omit<IsolateSource, 'message'>, { limits, ...options }: IsolateOptions): IsolateSource {
+  openIsolate(
+    parts: Omit<IsolateSource, 'main' | 'message'>,
+    { limits, ...options }: IsolateOptions,
+  ): IsolateSource {
     this.#lastId += 1;
     const { memoryBytes } = this;
     const isolate = {
       ...parts,
+      main: placeOf(parts.owner, this.#mainNames) ?? '',
       message: isolateMessage(this.#lastId, { ...options, limits: { ...limits, memoryBytes } }),
     };
     this.#isolates.add(isolate);
@@ -66,7 +77,7 @@ export class SandboxProcesses implements Disposable {
 
   add(job: Job): void {
     this.#queues ??= this.#open();
-    if (!this.#divert(job)) this.#mainOf(this.#queues, job.isolate)?.add(job);
+    if (!this.#divert(job)) this.#queues.mains.get(job.isolate.main)?.add(job);
   }
 
   forget(isolate: IsolateSource, program: number): void {
@@ -81,33 +92,17 @@ export class SandboxProcesses implements Disposable {
   #queuesOf(isolate: IsolateSource): readonly (Scheduler | ThrottledQueue)[] {
     const queues = this.#queues;
     if (queues === undefined) return [];
-    const main = this.#mainOf(queues, isolate);
+    const main = queues.mains.get(isolate.main);
     return [...(main === undefined ? [] : [main]), queues.throttled];
-  }
-
-  /** An owner always has the same one. */
-  #mainOf({ mains }: Queues, { owner }: IsolateSource): Scheduler | undefined {
-    return mains.get(placeOf(owner, [...mains.keys()]) ?? '');
   }
 
   /** True: the throttled process has it. */
   #divert(job: Job): boolean {
     const { isolate, entry, object } = job;
-    const isThrottled = entry.quarantine.routeOf(object) === 'throttled' || this.#isOverShare(isolate);
+    const isThrottled =
+      entry.quarantine.routeOf(object) === 'throttled' || this.#shares.spend(isolate.owner, 0) > 0;
     if (isThrottled) this.#queues?.throttled.add(job);
     return isThrottled;
-  }
-
-  #isOverShare({ owner }: IsolateSource): boolean {
-    const share = this.#shares.get(owner);
-    return share !== undefined && share.spend(0) > 0;
-  }
-
-  #charge(owner: string, ms: number): void {
-    let share = this.#shares.get(owner);
-    if (share === undefined)
-      this.#shares.set(owner, (share = new TokenBucket(MAIN_SHARE, this.#options.clock)));
-    share.spend(ms);
   }
 
   #open(): Queues {
@@ -121,14 +116,14 @@ export class SandboxProcesses implements Disposable {
       killed: (reason: KillReason, isolate: IsolateSource | undefined) =>
         (isolate ?? (isShared ? undefined : [...this.#isolates][0]))?.killed(reason),
     };
-    const mains = Array.from({ length: isShared ? sharedBy - 1 : 1 }, (_, at): [string, Scheduler] => [
-      `main-${at}`,
+    const mains = this.#mainNames.map((name): [string, Scheduler] => [
+      name,
       new Scheduler({
         ...parts,
         divert: (job) => this.#divert(job),
         hasSpare: !isShared,
         inFlightMax: isShared ? 1 : IN_FLIGHT_MAX,
-        ...(isShared && { idleMs: IDLE_MS, charge: (owner, ms) => this.#charge(owner, ms) }),
+        ...(isShared && { idleMs: IDLE_MS, charge: (owner, ms) => void this.#shares.spend(owner, ms) }),
       }),
     ]);
     return { mains: new Map(mains), throttled: new ThrottledQueue(parts) };

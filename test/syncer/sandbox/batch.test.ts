@@ -17,6 +17,7 @@ const isolate: IsolateSource = {
     limits: LIMITS,
   }),
   owner: '',
+  main: 'main-0',
   clock: systemClock,
   logger: silentLogger,
   batched: () => undefined,
