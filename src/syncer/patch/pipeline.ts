@@ -46,6 +46,7 @@ export interface PipelineOptions extends RunSettings {
 export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
   const { patches } = options.compiled;
   const rulesOf = ruleVersions(patches, options.vcluster);
+  const settings = { ...options, rulesOf };
   const isEmpty = patches.length === 0;
   const stages = { toHost: stagesOf(patches), toVirtual: stagesOf(patches.toReversed()) };
   return {
@@ -66,7 +67,7 @@ export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
       const failed: PatchError[] = [];
       let stop: PatchError | undefined;
       for (;;) {
-        const run = new PatchRun({ ...options, rulesOf }, { direction, object, context, failed });
+        const run = new PatchRun(settings, { direction, object, context, failed });
         try {
           for (const stage of stages[direction]) {
             const pending = run.apply(stage);
