@@ -8,7 +8,7 @@ const ROUNDS = 15;
 const LONG = '12345678901234567890';
 const ADDRESS = ',{"ip":"10.0.0.1","hostname":"h1234"}';
 
-/** A list of the first text and as many of the second as there is room for. */
+/** A JSON list: the first text, then the second one, repeated up to the length. */
 function list(first: string, more: string): string {
   return `[${first}${more.repeat(Math.floor((BYTES - first.length - 2) / more.length))}]`;
 }

@@ -1,6 +1,6 @@
 /**
  * What a member may use over time: lines of the log, bytes of its API server, starts. It belongs to the namespace and is passed on when a member ends:
- * whoever creates one vCluster after the other gets no more than one that stays.
+ * a namespace with one short-lived vCluster after the other gets no more than with one that stays.
  */
 
 import type { Clock } from '../base/clock.ts';

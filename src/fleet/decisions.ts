@@ -1,6 +1,6 @@
 /**
- * What the texts of each vCluster decide. They are read once for each version of them, whatever the reason is that is asked again for: a replica that
- * was not live for a moment decides about everything anew, and nothing has changed.
+ * What the texts of each vCluster decide. Each version of them is read once: a replica that was not live for a moment decides about all vClusters again,
+ * most of which have not changed.
  */
 
 import type { Clock } from '../base/clock.ts';

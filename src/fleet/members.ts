@@ -123,7 +123,7 @@ export class Members {
   start(): void {
     const { discovery } = this.#options;
     discovery.subscribe((key) => {
-      // Whoever may create Secrets and ConfigMaps chooses their names.
+      // A Secret or a ConfigMap alone proves no vCluster: any client that can create one chooses its name.
       if (!this.#entries.has(key) && discovery.known(key).workloads.length === 0)
         this.#options.removals.deleted(parseKey(key));
       else this.#queue.add(key);

@@ -1,6 +1,6 @@
 /**
- * What deleted vClusters have left: whose copies are to be removed, namespace by namespace, apart from everything else. Whoever may create Leases in a
- * namespace chooses how many there are to look at, and nothing proves that a vCluster of that name was ever there.
+ * Removes the copies of deleted vClusters. Namespaces take turns, in a queue of their own: a client that can create Leases in a namespace chooses how many
+ * candidates it has, and a Lease does not prove that its vCluster ever existed.
  */
 
 import type { Clock } from '../base/clock.ts';

@@ -48,7 +48,7 @@ interface Seen {
   readonly sinceMs: number;
 }
 
-/** Who writes a Lease of another namespace chooses its holder: what cannot be the name of a Lease is none. */
+/** A client that can write a Lease in another namespace chooses its holder, which is no replica if it cannot be the name of a Lease. */
 export function isReplica(holder: string): boolean {
   return holder.startsWith(PREFIX) && holder.length <= NAME_CHARS_MAX;
 }

@@ -1,6 +1,6 @@
 /**
- * A client of an API server that a Secret names. Who writes the Secret chooses the server, which may be any that this program reaches: what it answers must
- * not be readable in Events, Leases and states, which that person may read. Its errors keep what the program decides by, and their causes are for the log.
+ * A client of an API server that a Secret names. A client that can write the Secret chooses the server, which may be any that this program reaches, so
+ * texts of its responses must not reach Events, Leases and states. Errors keep what the program decides by.
  */
 
 import { isAnonymous, StatusError, type Status, type StatusDetails } from './status-error.ts';

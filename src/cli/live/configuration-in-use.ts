@@ -1,4 +1,7 @@
-/** Finds the configuration in use on the host: the ConfigMap or Secret with the text of which the Lease keeps the hash. What else they contain, whoever may write there chooses. */
+/**
+ * Finds the configuration in use on the host: the ConfigMap or Secret that contains the text whose hash is on the Lease. Nothing else identifies it, because
+ * any client with the right to write ConfigMaps or Secrets there chooses their names, labels and other contents.
+ */
 
 import { TerminalError } from '../../base/errors.ts';
 import type { ConfigText } from '../../config/layers.ts';

@@ -128,7 +128,7 @@ export class CopyForge {
   ): Promise<MergedCopy> {
     const { kind } = this.#options;
     let failedBack: FailedPatches | undefined;
-    // An object that is being deleted may have anything written to it before it ends, and one that follows it starts anew.
+    // Other clients may still write to an object that is being deleted, and an object that replaces it has none of its history.
     const isOneWay = isTerminating(pair.host) || isTerminating(pair.virtual);
     const reverse = async (): Promise<Reversed> => {
       const { name, namespace = '' } = pair.virtual.metadata;

@@ -131,7 +131,7 @@ function annotationRules({ host, flows }: MetadataInput): MapRules {
   const flowOf = (key: string): Flow => flows.flowOf(['metadata', 'annotations', key]);
   const listed = host && ownValue(stringMapOf(host.metadata.annotations), MANAGED_ANNOTATIONS);
   const managed = parseManagedAnnotations(listed as string | undefined); // a map of strings
-  // The virtual object has left no room for either, and must not keep by that what a patch would change.
+  // The annotations of the virtual object left no space for the list and the record; that must not protect a value from the patches.
   const isUnknown = managed === undefined && host !== undefined && recordOf(host) === NO_ROOM;
   return {
     member: 'annotations',
