@@ -16,9 +16,9 @@ import {
   type ObjectKey,
   type Resource,
 } from '../kube/object.ts';
-import { ResponseTooLargeError } from '../kube/client/exchange.ts';
+import { listPages } from '../kube/list-pages.ts';
 import { ignoreNotFound } from '../kube/status-error.ts';
-import type { IndexFunctions, ListOptions, ObjectList, WatchClient } from '../kube/types.ts';
+import type { IndexFunctions, ListOptions, WatchClient } from '../kube/types.ts';
 import {
   accessSecret,
   DEPLOYMENTS,
@@ -156,8 +156,8 @@ export class FleetDiscovery {
     const options = { namespace, labelSelector: VCLUSTER_LABEL, signal };
     const existing = new Set<string>();
     for (const resource of [STATEFUL_SETS, DEPLOYMENTS])
-      for await (const { items } of pagesOf(this.#client, resource, options))
-        for (const { metadata } of items) existing.add(metadata.name);
+      for (const name of await listMetadata(this.#client, resource, options, ({ metadata }) => metadata.name))
+        existing.add(name);
     const values = await Promise.all(
       names.map((name) =>
         ignoreNotFound(this.#client.get(SECRETS, valuesSecret({ namespace, name }), { signal })),
@@ -177,28 +177,14 @@ const PAGE_SIZE = 100;
 /** More than any workload has that is meant to be selected. */
 const LABELS_MAX = 64;
 
-/** The metadata of the objects, page by page: who may create them chooses how many there are, and how large. */
-export async function* pagesOf(
+/** What `pick` returns for the metadata of each object: a client that can create them chooses how many there are, and how large. */
+export function listMetadata<T>(
   client: Pick<WatchClient, 'list'>,
   resource: Resource,
   options: ListOptions,
-): AsyncGenerator<ObjectList> {
-  let limit = PAGE_SIZE;
-  for (let continueToken: string | undefined = ''; continueToken !== undefined;) {
-    try {
-      const page: ObjectList = await client.list(resource, {
-        ...options,
-        isMetadataOnly: true,
-        limit,
-        continueToken,
-      });
-      yield page;
-      continueToken = page.continueToken === '' ? undefined : page.continueToken;
-    } catch (error) {
-      if (!(error instanceof ResponseTooLargeError) || limit === 1) throw error;
-      limit = Math.floor(limit / 2);
-    }
-  }
+  pick: (object: KubeObject) => T,
+): Promise<T[]> {
+  return listPages(client, resource, { ...options, isMetadataOnly: true, limit: PAGE_SIZE }, pick);
 }
 
 interface Scope {

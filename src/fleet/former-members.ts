@@ -8,12 +8,12 @@ import type { Random } from '../base/random.ts';
 import { retry } from '../base/retry.ts';
 import type { Config } from '../config/config.ts';
 import { checkHeld, guardedClient, LEASES } from '../kube/lease.ts';
-import { keyOf, type ObjectKey } from '../kube/object.ts';
+import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../kube/object.ts';
 import { isForbidden } from '../kube/status-error.ts';
 import { TransportError, type ClusterClient, type WatchClient } from '../kube/types.ts';
 import type { QueueMetrics } from '../kube/work-queue.ts';
 import { decideByWorkload, type FleetRules } from './decide-member.ts';
-import { exactNamespaces, pagesOf, type FleetDiscovery } from './discovery.ts';
+import { exactNamespaces, listMetadata, type FleetDiscovery } from './discovery.ts';
 import { plainMemberConfig } from './member-config.ts';
 import type { MemberLock } from './member-lock.ts';
 import { formerMember, removeCopies } from './removal.ts';
@@ -82,21 +82,27 @@ export class FormerMembers {
   }
 
   async #find(): Promise<void> {
-    const { discoveryClient, isPlacedHere, rules, signal } = this.#options;
-    const byNamespace = new Map<string, string[]>();
-    for (const scope of exactNamespaces(rules().fleet) ?? [undefined])
-      for await (const { items } of pagesOf(discoveryClient, LEASES, { namespace: scope, signal }))
-        for (const vcluster of items.flatMap((lease) => formerMember(lease) ?? [])) {
-          const key = keyOf(vcluster);
-          if (!this.#isDeleted(key) || !isPlacedHere(key)) continue;
-          const names = byNamespace.get(vcluster.namespace) ?? [];
-          byNamespace.set(vcluster.namespace, names);
-          names.push(vcluster.name);
-        }
-    for (const [namespace, names] of byNamespace)
+    const { discoveryClient, rules, signal } = this.#options;
+    const found: NamespacedName[] = [];
+    for (const scope of exactNamespaces(rules().fleet) ?? [undefined]) {
+      const options = { namespace: scope, signal };
+      const listed = await listMetadata(discoveryClient, LEASES, options, (lease) => this.#formerOf(lease));
+      for (const vcluster of listed) if (vcluster !== undefined) found.push(vcluster);
+    }
+    for (const [namespace, vclusters] of Map.groupBy(found, (vcluster) => vcluster.namespace)) {
+      const names = vclusters.map(({ name }) => name);
       this.removals.found(namespace, names, (name) =>
         plainMemberConfig({ ...rules(), vcluster: { namespace, name } }),
       );
+    }
+  }
+
+  /** The deleted vCluster of a Lease, if this process removes its copies. */
+  #formerOf(lease: KubeObject): NamespacedName | undefined {
+    const vcluster = formerMember(lease);
+    if (vcluster === undefined) return undefined;
+    const key = keyOf(vcluster);
+    return this.#isDeleted(key) && this.#options.isPlacedHere(key) ? vcluster : undefined;
   }
 
   /** As far as the caches know. */

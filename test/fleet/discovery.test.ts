@@ -2,9 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { exactNamespaces, pagesOf } from '../../src/fleet/discovery.ts';
-import { ResponseTooLargeError } from '../../src/kube/client/exchange.ts';
-import { SECRETS } from '../../src/kube/object.ts';
+import { exactNamespaces } from '../../src/fleet/discovery.ts';
 import { secretText, VALUES_KEY, type VclusterObjects } from '../../src/fleet/vcluster.ts';
 import { settle } from '../support/fake-clock.ts';
 import { FleetHost, fleetIn } from './fleet-host.ts';
@@ -36,30 +34,6 @@ test('workloads of vClusters are found in the watched namespaces, without their 
   const found = host.discovery.workloads();
   expect(found.map(({ metadata }) => metadata.name).toSorted()).toEqual(['second', 'vc']);
   expect(found.find(({ metadata }) => metadata.name === 'second')?.['spec']).toEqual({ replicas: 2 });
-});
-
-test.for<[number, string[]]>([
-  [1000, ['0-100', '100-200', '200-250']],
-  [
-    30,
-    ['0-25', '25-50', '50-75', '75-100', '100-125', '125-150', '150-175', '175-200', '200-225', '225-250'],
-  ],
-])('pages of which %i objects are too large are listed in smaller ones', async ([tooMany, expected]) => {
-  const pages: string[] = [];
-  const client: Parameters<typeof pagesOf>[0] = {
-    async list(_, { limit = 0, continueToken = '' } = {}) {
-      if (limit > tooMany) throw new ResponseTooLargeError('GET', 1);
-      const from = Number(continueToken);
-      const to = Math.min(250, from + limit);
-      const items = Array.from({ length: to - from }, (__, at) => ({ metadata: { name: `x${from + at}` } }));
-      return { items, malformed: [], resourceVersion: '1', continueToken: to < 250 ? String(to) : '' };
-    },
-  };
-  for await (const { items } of pagesOf(client, SECRETS, {}))
-    pages.push(`${items[0]?.metadata.name.slice(1)}-${Number(items.at(-1)?.metadata.name.slice(1)) + 1}`);
-  expect(pages).toEqual(expected);
-  const none = pagesOf({ list: () => Promise.reject(new ResponseTooLargeError('GET', 1)) }, SECRETS, {});
-  await expect(none.next()).rejects.toThrow(ResponseTooLargeError);
 });
 
 describe('of a change', () => {

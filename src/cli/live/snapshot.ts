@@ -27,8 +27,9 @@ import {
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
 import { apiDefaults, type KeptSandbox } from '../offline/rehearsal-parts.ts';
 import { showProgress } from '../output/terminal.ts';
+import { listPages } from '../../kube/list-pages.ts';
 import { isAnonymous, isNotFound, StatusError } from '../../kube/status-error.ts';
-import { TransportError, type ClusterClient, type ClusterName, type ListOptions } from '../../kube/types.ts';
+import { TransportError, type ClusterClient, type ClusterName } from '../../kube/types.ts';
 import { SYNCABLE_RESOURCES, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import {
   kindPolicy,
@@ -78,9 +79,6 @@ export interface Snapshot {
   /** Kinds that are not synced and may not be listed, with the reason. */
   readonly unreadable: readonly string[];
 }
-
-const PAGE_SIZE = 500;
-const PAGE_SIZE_MAX = 8000;
 
 interface SnapshotOptions {
   readonly isOwnerNeeded?: boolean;
@@ -195,40 +193,18 @@ export async function listAll(
   namespaces: readonly string[],
   labelSelector?: string,
 ): Promise<KubeObject[]> {
+  const type = { apiVersion: apiVersionOf(resource), kind: resource.kind };
+  const typed = (object: KubeObject): KubeObject => ({ ...object, ...type });
   const found: KubeObject[] = [];
   for (const namespace of namespaces) {
     const options = {
       ...(namespace === '' ? {} : { namespace }),
       ...(labelSelector === undefined ? {} : { labelSelector }),
     };
-    found.push(...(await reaching(client.cluster, () => listPages(client, resource, options))));
+    const listed = await reaching(client.cluster, () => listPages(client, resource, options, typed));
+    for (const object of listed) found.push(object); // more than a call takes as arguments
   }
-  return found.map((object) => ({ ...object, apiVersion: apiVersionOf(resource), kind: resource.kind }));
-}
-
-/** An API server forgets the state that its pages are from after five minutes: then everything is read again, in larger pages. */
-async function listPages(
-  client: ClusterClient,
-  resource: Resource,
-  options: ListOptions,
-): Promise<KubeObject[]> {
-  let limit = PAGE_SIZE;
-  let continueToken = '';
-  let found: KubeObject[] = [];
-  for (;;) {
-    try {
-      const page = await client.list(resource, { ...options, limit, continueToken });
-      found.push(...page.items);
-      ({ continueToken } = page);
-      if (continueToken === '') return found;
-    } catch (error) {
-      const isExpired = error instanceof StatusError && error.code === 410 && continueToken !== '';
-      if (!isExpired || limit >= PAGE_SIZE_MAX) throw error;
-      limit *= 4;
-      continueToken = '';
-      found = [];
-    }
-  }
+  return found;
 }
 
 /** A cluster does not respond. */

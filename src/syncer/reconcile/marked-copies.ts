@@ -5,6 +5,7 @@ import { messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { retry, type RetryOptions } from '../../base/retry.ts';
 import { keyOf, type KubeObject, type NamespacedName, type Resource } from '../../kube/object.ts';
+import { listPages } from '../../kube/list-pages.ts';
 import { isTransient } from '../../kube/status-error.ts';
 import type { ClusterClient, Lister, RequestOptions } from '../../kube/types.ts';
 import { OBJECT_UID, virtualByAnnotations } from '../translate/bookkeeping.ts';
@@ -13,8 +14,6 @@ import { recordOf } from '../translate/last-synced.ts';
 import type { NameTranslator } from '../translate/types.ts';
 import { isOptedOut } from './decide.ts';
 import type { Writer } from './writer.ts';
-
-const PAGE_SIZE = 500;
 
 /** Attempts of a request that has to succeed once after a start. */
 export const SWEEP_ATTEMPTS = { attemptsMax: 6, baseMs: 500, maxMs: 8000 };
@@ -38,17 +37,8 @@ export async function listMarked(
       : `${MANAGED_BY_LABEL} in (${vcluster.join(', ')})`;
   const found: KubeObject[] = [];
   for (const namespace of namespaces ?? [undefined]) {
-    let continueToken = '';
-    do {
-      const scope = {
-        labelSelector,
-        isMetadataOnly: true,
-        ...(namespace === undefined ? {} : { namespace }),
-      };
-      const page = await client.list(resource, { ...options, ...scope, limit: PAGE_SIZE, continueToken });
-      found.push(...page.items);
-      continueToken = page.continueToken;
-    } while (continueToken !== '');
+    const scope = { ...options, namespace, labelSelector, isMetadataOnly: true };
+    for (const copy of await listPages(client, resource, scope, (object) => object)) found.push(copy);
   }
   return found;
 }

@@ -1,14 +1,11 @@
 /** The deadline for connecting ends with it: what a command reads afterwards takes as long as it takes. */
 
 import { expect, test } from 'vitest';
-import { connect, listAll, planSnapshot, readSnapshot } from '../../../src/cli/live/snapshot.ts';
+import { connect, planSnapshot, readSnapshot } from '../../../src/cli/live/snapshot.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { systemRandom } from '../../../src/base/random.ts';
 import { loadConfig } from '../../../src/config/load.ts';
-import { ENDPOINTS } from '../../../src/kube/object.ts';
-import { failure } from '../../../src/kube/status-error.ts';
-import type { ClusterClient, ListOptions } from '../../../src/kube/types.ts';
 import { startDaemon } from '../../../src/syncer/daemon.ts';
 import { newEmbeddedWorld } from '../../scenarios/embedded-world.ts';
 import { ANY_KIND } from '../../config/setup.ts';
@@ -61,20 +58,4 @@ test('of run --once; a cluster of which nothing more arrives ends it', async () 
   const silent = await startDaemon(options);
   expect(await silent.sync.whenCached(signal, 0)).toBe(false);
   await silent.stop();
-});
-
-test('pages whose state the server has forgotten are read again, in larger ones', async () => {
-  const limits: (number | undefined)[] = [];
-  const client = {
-    cluster: 'host',
-    async list(_: unknown, { limit = 0, continueToken = '' }: ListOptions = {}) {
-      limits.push(limit);
-      if (continueToken === 'old') throw failure(410, 'Expired', 'the state is gone');
-      const items = [{ metadata: { name: `of-${limit}` } }];
-      return { items, continueToken: limit === 500 ? 'old' : '', resourceVersion: '1' };
-    },
-  };
-  const found = await listAll(client as unknown as ClusterClient, ENDPOINTS, ['']); // nothing else is used
-  expect(found.map(({ metadata }) => metadata.name)).toEqual(['of-2000']);
-  expect(limits).toEqual([500, 500, 2000]);
 });

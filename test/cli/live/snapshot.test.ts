@@ -1,10 +1,10 @@
 /** What live commands say when an API server refuses a request: which cluster, why, and what to do. */
 
 import { expect, test } from 'vitest';
-import { readSnapshot, reaching, type Connection } from '../../../src/cli/live/snapshot.ts';
-import { NAMESPACES, type Resource } from '../../../src/kube/object.ts';
+import { listAll, readSnapshot, reaching, type Connection } from '../../../src/cli/live/snapshot.ts';
+import { ENDPOINTS, NAMESPACES, type Resource } from '../../../src/kube/object.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
-import { TransportError } from '../../../src/kube/types.ts';
+import { TransportError, type ClusterClient } from '../../../src/kube/types.ts';
 import { configOf } from './memory-clusters.ts';
 
 function status(code: number, message: string): StatusError {
@@ -48,3 +48,11 @@ test.each(['virtual', 'host'] as const)(
     await expect(readSnapshot(connection)).rejects.toThrow(`the ${failing} cluster: broken`);
   },
 );
+
+test('more objects are listed than a call takes as arguments', async () => {
+  const items = Array.from({ length: 200_000 }, (_, at) => ({ metadata: { name: `x${at}` } }));
+  const client = { cluster: 'host', list: async () => ({ items, continueToken: '', resourceVersion: '1' }) };
+  const found = await listAll(client as unknown as ClusterClient, ENDPOINTS, ['']); // nothing else is used
+  expect(found.length).toBe(200_000);
+  expect(found.at(-1)).toEqual({ apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'x199999' } });
+});

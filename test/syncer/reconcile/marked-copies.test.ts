@@ -2,7 +2,8 @@
 
 import { describe, expect, test } from 'vitest';
 import { ENDPOINTS, type KubeObject, type StringMap } from '../../../src/kube/object.ts';
-import { isCopyFrom, unmappedVirtual } from '../../../src/syncer/reconcile/marked-copies.ts';
+import type { ClusterClient } from '../../../src/kube/types.ts';
+import { isCopyFrom, listMarked, unmappedVirtual } from '../../../src/syncer/reconcile/marked-copies.ts';
 import { translators } from '../translate/setup.ts';
 
 const { names } = translators();
@@ -54,4 +55,12 @@ test.each([
   ['no recorded uid', without('vcluster.loft.sh/object-uid'), { metadata: { name: 'web' } }, false],
 ])('it is proven by the uid of its object: %s', (_, object, virtual, expected) => {
   expect(isCopyFrom(object, virtual)).toBe(expected);
+});
+
+test('more copies are listed than a call takes as arguments', async () => {
+  const items = Array.from({ length: 200_000 }, () => copy());
+  const client = { list: async () => ({ items, continueToken: '', resourceVersion: '1' }) };
+  const options = { vcluster: names.vcluster, namespaces: undefined };
+  const found = await listMarked(client as unknown as ClusterClient, ENDPOINTS, options); // nothing else is used
+  expect(found.length).toBe(200_000);
 });
