@@ -94,7 +94,7 @@ export async function readObjects(paths: readonly string[]): Promise<KubeObject[
     if (text === undefined) continue;
     const onDocument = (offset: number): void =>
       files.length > 1 ? progress.update(index, files.length) : progress.update(offset, text.length);
-    objects.push(...parseObjects(displayName(file), text, problems, onDocument));
+    for (const object of parseObjects(displayName(file), text, problems, onDocument)) objects.push(object);
   }
   if (problems.length > 0) throw new ConfigError(problems);
   return objects;
@@ -144,7 +144,7 @@ export function parseObjects(
     const report = (path: ConfigPath, message: string): void => {
       problems.push({ ...document.problemOf(errorAtKey(path, message)), path: '' });
     };
-    found.push(...objectsIn(document.value, [], report));
+    for (const object of objectsIn(document.value, [], report)) found.push(object);
   }
   return found;
 }

@@ -435,7 +435,7 @@ function evaluateError(
   errors: ReadonlyMap<number, EvaluateError>,
   direction: Direction,
 ): PatchError {
-  const first = Math.min(...errors.keys());
+  const first = errors.keys().reduce((least, index) => Math.min(least, index));
   const error = errors.get(first);
   if (error === undefined) throw new InvariantError('an error without an index');
   const path = places[first] ?? [];

@@ -410,3 +410,9 @@ describe('no patch changes metadata other than annotations and labels', () => {
     expect(result).toEqual(refused ?? annotated);
   });
 });
+
+test('of more failed matches than a call takes as arguments, the first one is named', async () => {
+  const { pipeline } = build([{ path: 'subsets[*]', expression: 'value.a.b' }], { answers: 'immediately' });
+  const object = { ...OBJECT, subsets: Array.from({ length: 150_000 }, () => ({})) };
+  await expect(pipeline.apply('toHost', object, context())).rejects.toMatchObject({ path: 'subsets.0' });
+});
