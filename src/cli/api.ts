@@ -25,7 +25,7 @@ async function api(command: Command): Promise<number> {
   growYoungGeneration();
   const logger = await createLogger(loaded.config.log);
   for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
-  const stop = stopSignals({ ignoresHangUp: true });
+  using stop = stopSignals({ ignoresHangUp: true });
   const metrics = new SeriesRegistry();
   processSeries(metrics, packageVersion());
   const readiness: { check: CheckResult } = { check: { isOk: false, detail: 'not started yet' } };

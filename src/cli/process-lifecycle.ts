@@ -15,6 +15,7 @@ import type { LogFields, Logger } from '../base/logger.ts';
 /**
  * The first SIGTERM or SIGINT requests a drain: it aborts `signal` and resolves `requested`. The second ends the process immediately with exit
  * code 1. `ignoresHangUp`: SIGHUP, with which logrotate asks a service to open its files again, does not end it: the audit log follows its path.
+ * Once disposed, each signal does again what it does by default.
  */
 export function stopSignals({ ignoresHangUp = false } = {}) {
   const controller = new AbortController();
@@ -24,10 +25,19 @@ export function stopSignals({ ignoresHangUp = false } = {}) {
     controller.abort();
     resolve();
   };
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
-  if (ignoresHangUp) process.on('SIGHUP', () => undefined);
-  return { signal: controller.signal, requested };
+  const listeners = new Map([
+    ['SIGTERM', onSignal],
+    ['SIGINT', onSignal],
+    ...(ignoresHangUp ? [['SIGHUP', () => undefined] as const] : []),
+  ]);
+  for (const [name, listener] of listeners) process.on(name, listener);
+  return {
+    signal: controller.signal,
+    requested,
+    [Symbol.dispose]() {
+      for (const [name, listener] of listeners) process.off(name, listener);
+    },
+  };
 }
 
 /** Kubernetes kills after 30 s; a drain that hangs must not last that long. */

@@ -52,7 +52,7 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   const { config, textHash } = loaded;
   const logger = await createLogger(config.log);
   for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
-  const stop = stopSignals({ ignoresHangUp: true });
+  using stop = stopSignals({ ignoresHangUp: true });
   const heap = createStartupHeap();
   heap.grow();
   const { signal } = stop;

@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { vi } from 'vitest';
+import { expect, vi } from 'vitest';
 import { runProgram } from '../../src/cli/program.ts';
 
 /** The program, for a process of its own. */
@@ -35,11 +35,18 @@ async function capture(args: string[]): Promise<CapturedRun> {
     vi.spyOn(process.stdout, 'write').mockImplementation(append('out')),
     vi.spyOn(process.stderr, 'write').mockImplementation(append('err')),
   ];
+  const before = listenerCounts();
   try {
     return { code: await runProgram(args), ...result };
   } finally {
     for (const spy of spies) spy.mockRestore();
+    // A command that leaves one in the process of a caller is a leak, and from the eleventh on a warning on standard error.
+    expect(listenerCounts(), `signals after ${args.join(' ')}`).toEqual(before);
   }
+}
+
+function listenerCounts(): number[] {
+  return ['SIGTERM', 'SIGINT', 'SIGHUP'].map((name) => process.listenerCount(name));
 }
 
 /** In a process of its own with this standard input, and without the environment that sets a configuration. */

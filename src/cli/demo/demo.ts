@@ -61,7 +61,7 @@ export function define(command: Command, exitWith: ExitWith): void {
 }
 
 async function demo({ once = false, dir, port, output }: DemoOptions): Promise<number> {
-  const stop = stopSignals();
+  using stop = stopSignals();
   await using virtual = await startEmbeddedCluster({ name: 'virtual' });
   await using host = await startEmbeddedCluster({ name: 'host' });
   const files = await writeFiles(resolve(dir), { virtual, host });

@@ -35,7 +35,7 @@ export function define(command: Command, exitWith: ExitWith): void {
 }
 
 async function playground(command: Command, port: number): Promise<number> {
-  const stop = stopSignals();
+  using stop = stopSignals();
   const config = await configOf(command);
   await using page = await startPage({ port, config });
   process.stdout.write(`${page.url}\n`);
