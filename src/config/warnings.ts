@@ -131,6 +131,13 @@ function riskyChoices(fields: Fields): Finding[] {
       ),
     );
   }
+  const allowed = fields.value('endpointSyncer.services.allow');
+  if (Array.isArray(allowed) && allowed.includes('externalIPs')) {
+    const message =
+      'externalIPs of Services are deprecated since Kubernetes 1.36, and a host may not implement them any more: use type LoadBalancer';
+    const path = [...pathOf('endpointSyncer.services.allow'), allowed.indexOf('externalIPs')];
+    findings.push(warningAtValue(path, message));
+  }
   return findings;
 }
 

@@ -21,6 +21,10 @@ describe('warnings', () => {
       '1:42 endpointSyncer.onHostDelete (warning) what else deletes copies, such as a garbage collector of the host or another replica without leaderElection, then deletes the objects of the virtual cluster, too',
     ],
     [
+      'endpointSyncer: {name: vc, services: {mode: sync, allow: [loadBalancerIP, externalIPs]}}',
+      '1:75 endpointSyncer.services.allow[1] (warning) externalIPs of Services are deprecated since Kubernetes 1.36, and a host may not implement them any more: use type LoadBalancer',
+    ],
+    [
       `${NAME}\nsync: {toHost: {namespaces: {mappingsOnly: true}}}`,
       '2:17 sync.toHost.namespaces (warning) has no effect while sync.toHost.namespaces.enabled is false',
     ],

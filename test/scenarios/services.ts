@@ -142,8 +142,65 @@ export function serviceScenarios(newWorld: NewWorld): void {
       await world.virtual.merge('Service', [ns, 'empty'], { metadata: { labels: { a: '1' } } });
       await world.createVirtual(`${ns}/empty`);
       await whenService(world, `${ns}/empty`);
-      await world.deleteVirtual(`${ns}/empty`);
-      await whenNoService(world, `${ns}/empty`);
+    });
+
+    test.for(['Endpoints', 'EndpointSlice'] as const)(
+      'keep their copy, its addresses and ports when the last %s behind them goes',
+      async (kind) => {
+        const { world, daemon, namespace } = shared();
+        const ns = await namespace();
+        const key = `${ns}/left`;
+        await world.virtual.create('Service', plain(key, { spec: { type: 'NodePort' } }));
+        if (kind === 'Endpoints') await world.createVirtual(key);
+        else await world.virtual.create(kind, slice(key, 'left'));
+        const copy = await whenService(world, key);
+        await world.virtual.delete(kind, ...pair(key));
+        await world.host.whenGone(kind, world.hostKey(key));
+        await world.settle(daemon);
+        await world.virtual.merge('Service', pair(key), { metadata: { annotations: { note: 'changed' } } });
+        const kept = await whenService(world, key, (one) => one.metadata.annotations?.['note'] === 'changed');
+        expect(kept.metadata.uid).toBe(copy.metadata.uid);
+        expect(specOf(kept)).toEqual(specOf(copy));
+        await world.virtual.merge('Service', pair(key), { spec: { selector: { app: 'x' } } });
+        await whenNoService(world, key);
+      },
+    );
+
+    test('of type LoadBalancer are copied before anything is behind them', async () => {
+      const { world, namespace } = shared();
+      const key = `${await namespace()}/early`;
+      await world.virtual.create('Service', plain(key, { spec: { type: 'LoadBalancer' } }));
+      expect(specOf(await whenService(world, key))).toMatchObject({ type: 'LoadBalancer' });
+    });
+
+    test('have what programs of the host allocate, which stays there, and none of the addresses in annotations', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/allocated`;
+      const annotations = {
+        'metallb.io/loadBalancerIPs': '203.0.113.8',
+        'lbipam.cilium.io/ips': '203.0.113.8',
+        'example.com/kept': 'yes',
+      };
+      await world.virtual.create('Service', plain(key, { spec: { type: 'LoadBalancer' }, annotations }));
+      const copy = await whenService(world, key);
+      expect(copy.metadata.annotations).toHaveProperty(['example.com/kept'], 'yes');
+      for (const one of ['metallb.io/loadBalancerIPs', 'lbipam.cilium.io/ips'])
+        expect(copy.metadata.annotations).not.toHaveProperty([one]);
+      const given = {
+        metadata: {
+          annotations: { 'kube-vip.io/loadbalancerIPs': '203.0.113.7' },
+          labels: { implementation: 'kube-vip', cloud: 'x' },
+        },
+        spec: { loadBalancerIP: '203.0.113.7', externalIPs: ['203.0.113.6'] },
+      };
+      await world.host.merge('Service', world.hostKey(key), given);
+      const isLabelled = (one: KubeObject) => one.metadata.labels?.['cloud'] === 'x';
+      await world.virtual.when('Service', pair(key), isLabelled);
+      await world.settle(daemon);
+      expect(await world.host.get('Service', ...world.hostKey(key))).toMatchObject(given);
+      const { metadata } = await world.virtual.get('Service', ...pair(key));
+      expect(metadata.annotations).toEqual(annotations);
+      expect(metadata.labels).not.toHaveProperty('implementation');
     });
 
     test('of type ExternalName are copied without Endpoints', async () => {

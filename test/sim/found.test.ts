@@ -380,7 +380,7 @@ test('imports of a removed kind are deleted although an admission webhook reject
   expect(left).toEqual([]);
 });
 
-test('with deleteVirtual, the copy of a Service goes with the Endpoints for which it was synced', async () => {
+test('with deleteVirtual, the copy of a Service outlives the Endpoints for which it was synced', async () => {
   const left = await run(
     [
       { atMs: 1000, kind: 'put', object: 0, ...ENDPOINTS },

@@ -3,6 +3,7 @@
 import { jsonEquals } from '../../src/base/json.ts';
 import { objectKey, type KubeObject } from '../../src/kube/object.ts';
 import { seededRandom } from '../support/random.ts';
+import { backedServices } from './checks/backed-services.ts';
 import { ClassHistory } from './checks/class-history.ts';
 import { watchContestedSlices } from './checks/contested-slices.ts';
 import { editWorld } from './checks/edit-world.ts';
@@ -68,6 +69,7 @@ class SimRun {
   readonly #edits = new Edits();
   readonly #lostCopies = new LostCopies();
   readonly #classes: ClassHistory;
+  readonly #backed: ReadonlySet<string>;
   readonly #daemons: readonly SimDaemon[];
   readonly #violations: string[] = [];
   readonly #provenance: Provenance;
@@ -95,6 +97,7 @@ class SimRun {
     };
     this.#vcluster = new VclusterSyncer(this.#clusters, this.#clock);
     this.#classes = new ClassHistory(this.#clusters);
+    this.#backed = backedServices(this.#clusters.virtual);
     this.#settings = options.settings;
     const isReloading = (): boolean => this.#clock.nowMs - this.#configuredAtMs < RELOAD_MS;
     this.#user = new User(this.#clusters, () => this.#settings, isReloading);
@@ -428,6 +431,7 @@ class SimRun {
       isRecordLost,
       areImportsContested: this.#areImportsContested() || this.#isEchoLeft,
       classes: this.#classes,
+      backed: this.#backed,
       areEchoesForgotten: this.#areEchoesForgotten,
       isInterrupted: this.#isInterrupted,
     };

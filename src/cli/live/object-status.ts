@@ -296,7 +296,7 @@ function whyIgnored(
     'selects Pods':
       'is not copied: it has a selector, and no Pods are synced that it could select on the host',
     'no synced endpoints':
-      'is not copied: it has no Endpoints or EndpointSlices that are synced, and is no ExternalName Service',
+      'is not copied yet: it has no Endpoints or EndpointSlices that are synced, and is neither of type LoadBalancer nor ExternalName',
     'namespace is excluded': 'is not copied: endpointSyncer.namespaces excludes its namespace',
     'not selected': 'is not copied: its labels do not match endpointSyncer.selector',
   };

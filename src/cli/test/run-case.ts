@@ -113,7 +113,10 @@ function crossing(object: KubeObject, parts: KindPipeline): JsonObject {
   const { pipeline, kind, labels } = parts;
   const { metadata } = withoutKeys(
     object,
-    (member, key) => labels.isExcluded(member, key) || (member === 'labels' && kind.content.isOwnLabel(key)),
+    (member, key) =>
+      labels.isExcluded(member, key) ||
+      kind.content.crossingOf?.(member, key) !== undefined ||
+      (member === 'labels' && kind.content.isOwnLabel(key)),
   );
   const { apiVersion: _apiVersion, kind: _kind, ...content } = object;
   for (const member of kind.content.members) delete content[member];

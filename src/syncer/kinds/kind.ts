@@ -18,6 +18,9 @@ export type GateReason =
   | 'namespace is excluded'
   | 'not selected';
 
+/** Reasons for which no copy is created, while one that exists is kept in sync: its addresses and node ports would be lost. */
+export const KEEPING_REASONS: ReadonlySet<GateReason> = new Set(['no synced endpoints']);
+
 export interface GateOptions {
   readonly requireService: boolean;
 }
@@ -56,7 +59,7 @@ export interface SyncedKind {
   readonly isDeletedByControllers: boolean;
   /** Kinds of which API servers before 1.37, or controllers after some time, delete the object of the same name along with one of this kind. */
   readonly deletesAlong: readonly Resource[];
-  /** Why the object is not synced; undefined: it is. */
+  /** Why the object is not synced, or has no copy yet ({@link KEEPING_REASONS}); undefined: it is. */
   gate(virtual: KubeObject, service: KubeObject | undefined, options: GateOptions): GateReason | undefined;
   /** The object names another one that has no name on the host. Absent: never. */
   readonly unmappedNamespace?: (virtual: KubeObject, names: NameTranslator) => UnmappedNamespace | undefined;

@@ -25,6 +25,7 @@ import { asStored, listAt, NO_CONTENT } from '../translate/content.ts';
 import { OBJECT_UID } from '../translate/bookkeeping.ts';
 import type { ContentRules, NameTranslator } from '../translate/types.ts';
 import { serviceKeysOf } from './endpoint-slices.ts';
+import { balancerCrossing } from './load-balancers.ts';
 import {
   hasSelector,
   OBJECT_FIELDS,
@@ -90,10 +91,13 @@ const contentRules = (allow: readonly AddressField[]): ContentRules => ({
   toVirtual: (host, { original }) => ({
     [SPEC]: original === undefined ? null : specToVirtual(specOf(host), specOf(original), allow),
   }),
+  crossingOf: (member, key) => balancerCrossing(member, key, allow),
   stored(object) {
     const spec = ownValue(object, SPEC);
     return isJsonObject(spec) ? { [SPEC]: storedSpec(spec) } : {};
   },
+  claimedPaths: ({ spec }) =>
+    isJsonObject(spec) && typeOf(spec) !== EXTERNAL_NAME ? ADDRESS_FIELDS.map((field) => [SPEC, field]) : [],
   haveSameShape: (a, b) => listAt(a[SPEC], PORTS).length === listAt(b[SPEC], PORTS).length,
   // A port, by its name: several ports have names.
   elementAt: ([, list, index, member]) =>
@@ -181,6 +185,8 @@ function gate(
 ): GateReason | undefined {
   if (typeOf(specOf(virtual)) === EXTERNAL_NAME) return undefined;
   if (hasSelector(virtual)) return 'selects Pods';
+  // Its address has to be known before there is anything behind it.
+  if (typeOf(specOf(virtual)) === LOAD_BALANCER) return undefined;
   return hasSyncedEndpoints(virtual) ? undefined : 'no synced endpoints';
 }
 

@@ -1,6 +1,12 @@
 /** Decides what to do with one key from the state in both caches. Pure: no clock, no requests, no state. */
 
-import type { GateOptions, GateReason, SyncedKind, UnmappedNamespace } from '../kinds/kind.ts';
+import {
+  KEEPING_REASONS,
+  type GateOptions,
+  type GateReason,
+  type SyncedKind,
+  type UnmappedNamespace,
+} from '../kinds/kind.ts';
 import {
   isTerminating,
   keyOf,
@@ -46,6 +52,8 @@ export interface Claim {
   readonly key: ObjectKey;
   readonly createdAt: string;
   readonly isEligible: boolean;
+  /** It gets no copy, but would keep the one that it has. */
+  readonly keepsCopy: boolean;
   /** Its virtual Service exists, so its copy may replace what the host's endpoints controller created. */
   readonly hasService: boolean;
 }
@@ -86,11 +94,13 @@ export function claimOf(
   service: KubeObject | undefined,
   options: DecideOptions & { readonly isForeign: boolean },
 ): Claim {
-  const isSynced = !isOptedOut(virtual) && options.kind.gate(virtual, service, options) === undefined;
+  const gate = options.kind.gate(virtual, service, options);
+  const mayHave = !isOptedOut(virtual) && !options.isForeign;
   return {
     key: objectKey(virtual),
     createdAt: virtual.metadata.creationTimestamp ?? '',
-    isEligible: isSynced && !options.isForeign,
+    isEligible: mayHave && gate === undefined,
+    keepsCopy: mayHave && gate !== undefined && KEEPING_REASONS.has(gate),
     hasService: service !== undefined,
   };
 }
@@ -106,7 +116,8 @@ export function decide(seen: Observation, options: DecideOptions): Decision {
   if (isReleased) return ignore('controlled by another');
   if (seen.virtual === undefined) return withoutVirtual(seen, ownsCopy);
   const gate = kind.gate(seen.virtual, seen.service, options);
-  if (gate !== undefined) return ownsCopy ? deletion(seen, gate) : ignore(gate);
+  if (gate !== undefined && !(ownsCopy && KEEPING_REASONS.has(gate)))
+    return ownsCopy ? deletion(seen, gate) : ignore(gate);
   if (seen.target === undefined) return refuseUnmapped(seen.virtual.metadata.namespace ?? '');
   if (seen.unmapped !== undefined) return refuseUnmapped(seen.unmapped.namespace, seen.unmapped.path);
   const rival = rivalOf(seen, kind);
@@ -153,7 +164,10 @@ function rivalOf(seen: Observation, kind: SyncedKind): Claim | undefined {
   const holder = seen.ownership?.kind === 'ours' ? keyOf(seen.ownership.virtual) : undefined;
   const isLeftBehind = isLeftByController(seen, kind);
   // An object that may not take the name over does not keep it from one that may.
-  const eligible = seen.claims.filter((claim) => claim.isEligible && (claim.hasService || !isLeftBehind));
+  const eligible = seen.claims.filter(
+    ({ key, isEligible, keepsCopy, hasService }) =>
+      (isEligible || (keepsCopy && key === holder)) && (hasService || !isLeftBehind),
+  );
   const holding = eligible.find((claim) => claim.key === holder);
   const winner = holding ?? eligible.toSorted(byAge)[0];
   return winner === undefined || winner.key === seen.key ? undefined : winner;

@@ -4,7 +4,7 @@ import { invariant, type PatchError } from '../../base/errors.ts';
 import { isTerminating, parseKey, type KubeObject, type ObjectKey } from '../../kube/object.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import type { RecordedEvent } from '../../kube/types.ts';
-import type { SyncedKind } from '../kinds/kind.ts';
+import { KEEPING_REASONS, type SyncedKind } from '../kinds/kind.ts';
 import { LAST_SYNCED } from '../translate/bookkeeping.ts';
 import { needsWrite } from '../translate/content.ts';
 import { recordOf } from '../translate/last-synced.ts';
@@ -178,7 +178,8 @@ async function writeVirtual(
 
 function isGateOpen(sync: KindSync, { service }: Observation, virtual: KubeObject): boolean {
   const { kind, decide } = sync;
-  return kind.gate(virtual, service, decide) === undefined;
+  const gate = kind.gate(virtual, service, decide);
+  return gate === undefined || KEEPING_REASONS.has(gate);
 }
 
 async function patchVirtual(

@@ -55,7 +55,10 @@ function forgeHostMetadata(virtual: KubeObject, options: ForgeOptions): ObjectMe
   const metadata: ObjectMeta = {
     name: target.name,
     annotations: {
-      ...crossingAnnotations(virtual.metadata, labels),
+      ...pick(
+        crossingAnnotations(virtual.metadata, labels),
+        (key) => content.crossingOf?.('annotations', key) !== 'never',
+      ),
       ...identityAnnotations(virtual, kind, target),
     },
     labels: {
@@ -79,9 +82,11 @@ export function backTranslate(
   const metadata: ObjectMeta = { ...original?.metadata, name: virtual.name };
   if (virtual.namespace !== '') metadata.namespace = virtual.namespace;
   const originalLabels = stringMapOf(original?.metadata.labels);
-  metadata.annotations = crossingAnnotations(host.metadata, labels);
+  const flowsBack = (member: 'annotations' | 'labels') => (key: string) =>
+    content.crossingOf?.(member, key) === undefined;
+  metadata.annotations = pick(crossingAnnotations(host.metadata, labels), flowsBack('annotations'));
   metadata.labels = {
-    ...labelsToVirtual(stringMapOf(host.metadata.labels), labels, originalLabels),
+    ...labelsToVirtual(pick(stringMapOf(host.metadata.labels), flowsBack('labels')), labels, originalLabels),
     ...content.ownLabelsToVirtual(host, virtual.namespace, names),
   };
   const result: KubeObject = { ...host, metadata };
@@ -92,7 +97,10 @@ function crossingLabels(virtual: KubeObject, { labels, content }: ForgeOptions):
   const crossing = labelsToHost(stringMapOf(virtual.metadata.labels), labels);
   return pick(
     crossing,
-    (key) => !content.isOwnLabel(key) && !labels.isExcluded('labels', labels.keyToVirtual(key)),
+    (key) =>
+      !content.isOwnLabel(key) &&
+      content.crossingOf?.('labels', key) !== 'never' &&
+      !labels.isExcluded('labels', labels.keyToVirtual(key)),
   );
 }
 

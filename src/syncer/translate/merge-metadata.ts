@@ -34,7 +34,7 @@ import {
   type KeyPlan,
   type KeyState,
 } from './merge-key.ts';
-import type { ContentRules, Flow, FlowRules, KeptPaths, LabelTranslator } from './types.ts';
+import type { ContentRules, Crossing, Flow, FlowRules, KeptPaths, LabelTranslator } from './types.ts';
 
 export type MetadataMember = 'annotations' | 'labels';
 
@@ -127,15 +127,23 @@ function knownRecords(input: MetadataInput, recorded: Recorded) {
   return { ...recorded, isRecordEchoed, remembered, former: formerRecord(input) };
 }
 
-function annotationRules({ host, flows }: MetadataInput): MapRules {
-  const flowOf = (key: string): Flow => flows.flowOf(['metadata', 'annotations', key]);
+function annotationRules({ host, flows, content = NO_CONTENT }: MetadataInput): MapRules {
+  const crossingOf = (key: string): Crossing | undefined => content.crossingOf?.('annotations', key);
+  const neverCrosses = (key: string): boolean => crossingOf(key) === 'never';
+  const flowOf = (key: string): Flow =>
+    crossingOf(key) === undefined ? flows.flowOf(['metadata', 'annotations', key]) : 'toHost';
   const listed = host && ownValue(stringMapOf(host.metadata.annotations), MANAGED_ANNOTATIONS);
   const managed = parseManagedAnnotations(listed as string | undefined); // a map of strings
   // The annotations of the virtual object left no space for the list and the record; that must not protect a value from the patches.
   const isUnknown = managed === undefined && host !== undefined && recordOf(host) === NO_ROOM;
   return {
     member: 'annotations',
-    mapOf: (object) => pick(stringMapOf(object.metadata.annotations), (key) => !isBookkeepingAnnotation(key)),
+    mapOf: (object, side) =>
+      pick(
+        stringMapOf(object.metadata.annotations),
+        (key) => !isBookkeepingAnnotation(key) && (side === 'host' || !neverCrosses(key)),
+      ),
+    neverCrosses,
     flowOf,
     lostBase: (key) => ({
       kind: 'lost',
@@ -152,20 +160,25 @@ function annotationRules({ host, flows }: MetadataInput): MapRules {
 }
 
 function labelRules(input: MetadataInput): MapRules {
-  const { labels, flows } = input;
+  const { labels, flows, content = NO_CONTENT } = input;
   const isOurs = isOurLabel(input);
+  const crossingOf = (key: string): Crossing | undefined => content.crossingOf?.('labels', key);
+  const neverCrosses = (key: string): boolean => crossingOf(key) === 'never';
+  // Raw on the host, a reserved key belongs to another client: it stays and never flows back.
+  const staysOnHost = (key: string): boolean => labels.isReserved(key) || crossingOf(key) !== undefined;
   return {
     member: 'labels',
     mapOf(object, side) {
       const map = stringMapOf(object.metadata.labels);
-      return pick(side === 'virtual' ? labelsToHost(map, labels) : map, (key) => !isOurs(key));
+      if (side === 'host') return pick(map, (key) => !isOurs(key));
+      return pick(labelsToHost(map, labels), (key) => !isOurs(key) && !neverCrosses(key));
     },
-    // Raw on the host, a reserved key belongs to another client: it stays and never flows back.
-    flowOf: (key) => (labels.isReserved(key) ? 'toHost' : flows.flowOf(['metadata', 'labels', key])),
+    neverCrosses,
+    flowOf: (key) => (staysOnHost(key) ? 'toHost' : flows.flowOf(['metadata', 'labels', key])),
     lostBase: (key) => ({
       kind: 'lost',
       isFromHost: false,
-      hostOnly: labels.isReserved(key) ? 'keep' : 'remove',
+      hostOnly: staysOnHost(key) ? 'keep' : 'remove',
     }),
   };
 }
@@ -204,6 +217,7 @@ interface MapRules {
   readonly mapOf: (object: KubeObject, side: 'virtual' | 'host') => StringMap;
   readonly flowOf: (key: string) => Flow;
   readonly lostBase: (key: string) => KeyBase & { readonly kind: 'lost' };
+  readonly neverCrosses?: (key: string) => boolean;
   /** The labels that come from the translation alone: it is the same for what it has translated, which no user writes. They are never held. */
   readonly isOwn?: boolean;
 }
@@ -245,9 +259,16 @@ function planMap(
   });
 }
 
-function baseOf({ record, arrival }: Recorded, { member, lostBase }: MapRules, key: string): KeyBase {
+function baseOf(
+  { record, arrival }: Recorded,
+  { member, lostBase, neverCrosses }: MapRules,
+  key: string,
+): KeyBase {
   if (record === undefined) return lostBase(key);
-  const entry = record[member].get(shortHash(key));
+  const recorded = record[member].get(shortHash(key));
+  // An earlier version took the host's own value over to the virtual side, which does not make it this program's.
+  const isHosts = recorded?.isFromHost === true && neverCrosses?.(key) === true;
+  const entry = isHosts ? { virtual: undefined, host: recorded.host, isFromHost: true } : recorded;
   return { kind: 'recorded', entry, isOwn: record.isOwn === true, arrival };
 }
 

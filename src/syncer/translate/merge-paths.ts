@@ -70,7 +70,11 @@ export function planPaths(given: PathMergeInput): PlannedPaths {
   const kept = outermost(given.kept.filter(isInContent), []);
   const hostOwned = outermost(given.hostOwned.filter(isInContent), kept);
   const twoWay = outermost(given.twoWay.filter(isInContent), [...kept, ...hostOwned]);
-  if (twoWay.length === 0 && hostOwned.length === 0 && kept.length === 0)
+  const others = [...kept, ...hostOwned, ...twoWay];
+  const claimed = outermost(content.claimedPaths?.(given.desired) ?? [], others).filter((path) =>
+    [given.desired, given.host].some((object) => valueAt(object, path) !== undefined),
+  );
+  if ([twoWay, hostOwned, kept, claimed].every(({ length }) => length === 0))
     return {
       input: given,
       base: given.desired,
@@ -85,7 +89,8 @@ export function planPaths(given: PathMergeInput): PlannedPaths {
     host: given.host && content.stored(given.host),
     desired: content.stored(given.desired),
   };
-  const base = keepHostValues(input, [...kept, ...hostOwned]);
+  const allocated = claimed.filter((path) => isAllocated(input, path));
+  const base = keepHostValues(input, [...kept, ...hostOwned, ...allocated]);
   const isAligned =
     content.haveSameShape(input.virtual, input.desired) &&
     input.host !== undefined &&
@@ -107,6 +112,9 @@ export function planPaths(given: PathMergeInput): PlannedPaths {
       isKept: false,
       isTaken: isAligned && isOwnTaken(input, path),
     })),
+    ...claimed
+      .filter((path) => valueAt(input.desired, path) !== undefined)
+      .map((path) => ({ path, isHostOwned: false, isTaken: false, isKept: false })),
   ];
   return {
     input,
@@ -202,6 +210,13 @@ function isOwnTaken(input: PathMergeInput, path: ConcretePath): boolean {
   if (section === undefined) return ours === undefined && theirs !== undefined;
   const { entry, isDue } = arrivedAt(input, path);
   return isDue || (valueHash(ours) === entry?.virtual && valueHash(theirs) !== entry?.host);
+}
+
+/** The virtual side wants nothing there, and nothing proves that this program wrote what the host has. */
+function isAllocated({ desired, host, section }: PathMergeInput, path: ConcretePath): boolean {
+  const theirs = valueAt(host, path);
+  if (theirs === undefined || valueAt(desired, path) !== undefined) return false;
+  return section?.get(pathHash(path))?.host !== valueHash(theirs);
 }
 
 /** Elements of lists may have moved, so one is found by what identifies it; a new one is not found, and has no value of the host's own. */

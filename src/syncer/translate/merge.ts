@@ -255,16 +255,23 @@ function virtualWanted(
   { echo, ...merge }: MetadataMerge,
   content: PathMerge,
 ): KubeObject | undefined {
-  const { virtual, labels, content: { members } = NO_CONTENT } = input;
+  const { virtual, labels, content: { members, crossingOf } = NO_CONTENT } = input;
   const actual = {
     annotations: stringMapOf(virtual.metadata.annotations),
     labels: stringMapOf(virtual.metadata.labels),
   };
   const isRemoved = (key: string): boolean => echo?.keys.includes(key) === true && !echo.left.includes(key);
-  const own = pick(actual.annotations, (key) => isBookkeepingAnnotation(key) && !isRemoved(key));
+  const own = pick(
+    actual.annotations,
+    (key) =>
+      (isBookkeepingAnnotation(key) && !isRemoved(key)) || crossingOf?.('annotations', key) === 'never',
+  );
   const wanted = {
     annotations: { ...own, ...merge.annotations.virtual },
-    labels: virtualOnlyLabels(actual.labels, labels),
+    labels: {
+      ...virtualOnlyLabels(actual.labels, labels),
+      ...pick(actual.labels, (key) => crossingOf?.('labels', key) === 'never'),
+    },
   };
   for (const [key, value] of Object.entries(merge.labels.virtual)) {
     const virtualKey = labels.keyToVirtual(key);

@@ -47,6 +47,10 @@ export interface LabelTranslator {
 /** Which way one member of an object flows; `none`: each side keeps its own. */
 export type Flow = 'both' | 'toHost' | 'toVirtual' | 'none';
 
+/** Of a label or annotation that does not cross like any other. `never`: each side keeps its own, and what an earlier version copied to the host is
+ * removed there; a patch may still set it on the host. `toHost`: it follows the virtual side and never flows back. */
+export type Crossing = 'never' | 'toHost';
+
 /** A concrete path in an object: own keys and array indices. */
 export type ConcretePath = readonly (string | number)[];
 
@@ -92,6 +96,11 @@ export interface ContentRules {
     namespace: string,
     names: NameTranslator,
   ): Readonly<Record<string, string>>;
+  /** Absent: all other labels and annotations cross alike. */
+  readonly crossingOf?: (member: 'annotations' | 'labels', key: string) => Crossing | undefined;
+  /** Paths in this copy that a program of the host may fill, too: a value there goes with that of the virtual side only if the record says that this
+   * program wrote it. Absent: none. */
+  readonly claimedPaths?: (copy: JsonObject) => readonly ConcretePath[];
   stored(object: JsonObject): JsonObject;
   /** Lists of the same length, so that a path leads to the same element in both. */
   haveSameShape(a: JsonObject, b: JsonObject): boolean;

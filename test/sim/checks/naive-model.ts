@@ -44,6 +44,8 @@ export interface World {
   /** Two daemons disagree on what an object that has opted out names. */
   readonly areImportsContested: boolean;
   readonly classes: ClassHistory;
+  /** Keys of virtual Services that had Endpoints or a slice beside them at some time, or needed none. */
+  readonly backed: ReadonlySet<string>;
   /** A daemon has started again beside vCluster, or a server was restored: the value before one that came back and has no reverse patch is not known any more. */
   readonly areEchoesForgotten: boolean;
   /** There may have been times without a leader. */

@@ -1,7 +1,7 @@
 /** Which Services are to have a copy, and what it must hold: computed without any code of the program. */
 
 import { jsonEquals } from '../../../src/base/json.ts';
-import type { KubeObject } from '../../../src/kube/object.ts';
+import { objectKey, type KubeObject } from '../../../src/kube/object.ts';
 import { PORT_OFFSET, type Settings } from '../daemon/sim-config.ts';
 import {
   hasSelector,
@@ -18,12 +18,32 @@ import {
   type ServicePort,
   type ServiceSpec,
 } from '../world/service-storage.ts';
+import { hostKeyOf } from '../world/names.ts';
 import type { World } from './naive-model.ts';
 
-/** Without a selector it needs Endpoints or a slice that are synced; an ExternalName needs nothing. */
+/** Without a selector it needs Endpoints or a slice that are synced, but for a copy that is there already; a load balancer and an ExternalName need
+ * nothing. */
 export function wantsServiceCopy(service: KubeObject, world: World): boolean {
-  if (serviceSpec(service).type === 'ExternalName') return true;
+  const { type } = serviceSpec(service);
+  if (type === 'ExternalName') return true;
   if (hasSelector(service)) return false;
+  return type === 'LoadBalancer' || hasSyncedEndpoints(service, world) || keepsCopy(service, world);
+}
+
+/** Which nothing is behind any more. */
+function keepsCopy(service: KubeObject, world: World): boolean {
+  const { namespace = '', name } = service.metadata;
+  const copy = world.host.get('services', hostKeyOf({ namespace, name }, world.settings));
+  if (copy === undefined || copy.metadata.deletionTimestamp !== undefined || !world.isOurs(copy))
+    return false;
+  const { annotations = {} } = copy.metadata;
+  const isItsOwn =
+    annotations['vcluster.loft.sh/object-name'] === name &&
+    annotations['vcluster.loft.sh/object-namespace'] === namespace;
+  return isItsOwn && world.backed.has(objectKey(service));
+}
+
+function hasSyncedEndpoints(service: KubeObject, world: World): boolean {
   const { namespace = '', name } = service.metadata;
   const { settings, virtual } = world;
   if (settings.areEndpointsSynced && virtual.get('endpoints', `${namespace}/${name}`) !== undefined)

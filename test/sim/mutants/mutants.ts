@@ -166,8 +166,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'decide: a selector does not gate',
     file: DECIDE,
-    snippet: 'if (gate !== undefined) return ownsCopy',
-    replacement: 'if (gate === undefined && ownsCopy === undefined) return ownsCopy',
+    snippet: 'if (gate !== undefined && !(ownsCopy',
+    replacement: 'if (gate !== undefined && ownsCopy === undefined && !(ownsCopy',
   },
   {
     name: 'decide: a foreign object is updated',

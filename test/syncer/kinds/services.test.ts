@@ -272,6 +272,8 @@ describe('which Services are synced', () => {
     ['db', {}, undefined],
     ['other', {}, 'no synced endpoints'],
     ['db', { selector: { app: 'x' } }, 'selects Pods'],
+    ['other', { type: 'LoadBalancer' }, undefined],
+    ['other', { type: 'LoadBalancer', selector: { app: 'x' } }, 'selects Pods'],
     ['other', { type: 'ExternalName', selector: { app: 'x' } }, undefined],
   ])('%s with %o: %s', (name, spec, reason) => {
     const object = { ...service(spec), metadata: { name, namespace: 'shop' } };

@@ -356,7 +356,7 @@ const ROWS: readonly Row[] = [
 ];
 
 function claim(key: string, createdAt: string) {
-  return { key, createdAt, isEligible: true, hasService: true };
+  return { key, createdAt, isEligible: true, keepsCopy: false, hasService: true };
 }
 
 describe('decide', () => {

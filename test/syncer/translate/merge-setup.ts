@@ -13,7 +13,7 @@ import { backTranslate, forgeHostObject } from '../../../src/syncer/translate/fo
 import { mergePair, type Forwarded, type MergedPair } from '../../../src/syncer/translate/merge.ts';
 import type { MergeMemory } from '../../../src/syncer/translate/merge-metadata.ts';
 import { shortHash, type Arrival } from '../../../src/syncer/translate/last-synced.ts';
-import type { Flow, FlowRules, KeptPaths } from '../../../src/syncer/translate/types.ts';
+import type { ContentRules, Flow, FlowRules, KeptPaths } from '../../../src/syncer/translate/types.ts';
 import { translators, type TestTranslators } from './setup.ts';
 
 /** Patches as functions on whole objects of the host's form. */
@@ -42,6 +42,8 @@ export interface TestPair {
   readonly virtual: KubeObject;
   readonly host: KubeObject | undefined;
   readonly kind?: GroupVersionKind;
+  /** Absent: that of the kind. */
+  readonly content?: ContentRules;
   readonly excluded?: readonly string[];
   readonly patches?: TestPatches;
   readonly with?: TestTranslators;
@@ -61,7 +63,7 @@ export async function merge(pair: TestPair): Promise<Merged> {
     pair.with ?? translators(undefined, { ...(excluded && { excludeAnnotations: [...excluded] }) });
   const { name, namespace = '' } = virtual.metadata;
   const target = names.toHost({ name, namespace }) ?? { name: '', namespace: '' };
-  const content = kind === ENDPOINTS ? endpointsContent : NO_CONTENT;
+  const content = pair.content ?? (kind === ENDPOINTS ? endpointsContent : NO_CONTENT);
   const merged = await mergePair(
     { virtual, host, labels, content, flows: patches, arrival, memory },
     {
