@@ -78,7 +78,6 @@ export const PATCH_OPERATIONS_MAX = 10_000;
 export const PATCH_COPY_BYTES_MAX = 3 * 1024 * 1024;
 /** Nesting of JSON and YAML: everything after the parser may walk a value recursively. */
 export const DEPTH_MAX = 200;
-export const YAML_ALIASES_MAX = 100;
 /** Values of a YAML text, including those that aliases repeat. */
 export const YAML_VALUES_MAX = 200_000;
 export const PROTOBUF_FIELDS_MAX = 20_000;

@@ -2,7 +2,7 @@
 
 import { basename } from 'node:path';
 import { type Command, Option } from 'commander';
-import { stringify } from 'yaml';
+import { writeYaml } from '../base/yaml/write.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../base/json.ts';
 import { unifiedHunks } from '../base/unified-diff.ts';
 import { readConfigText } from '../config/load.ts';
@@ -115,7 +115,7 @@ function byHand({ theirs, synced }: Migration): string {
   const changed = new Fields(mergeConfig(theirs, disabling(synced)));
   const toHost = Object.fromEntries(synced.map((kind) => [kind, changed.object(`sync.toHost.${kind}`)]));
   const anchors = 'Where other places use an anchor that stands here, they get what it stands for.';
-  return `By hand: ${BY_HAND}. Write, in place of what is there:\n${stringify({ sync: { toHost } })}${anchors}\n`;
+  return `By hand: ${BY_HAND}. Write, in place of what is there:\n${writeYaml({ sync: { toHost } })}${anchors}\n`;
 }
 
 /**
@@ -147,7 +147,7 @@ function helmValues({ theirs, synced, release, hostNamespace, file }: Migration)
     },
   };
   return `# Values of the chart of endpoint-syncer, from ${basename(file)}. vCluster's own values change too: see the output without -o helm.
-${stringify(values, { aliasDuplicateObjects: false, lineWidth: 0 })}`;
+${writeYaml(values)}`;
 }
 
 function onlyEnabled(sections: JsonObject): JsonObject {
@@ -179,7 +179,7 @@ function asText(
   ];
   if (migration.synced.includes('endpointSlices'))
     sections.push(
-      `# Add to vCluster's values, which keep this right only with the sync\n${stringify(SLICE_RIGHTS)}`,
+      `# Add to vCluster's values, which keep this right only with the sync\n${writeYaml(SLICE_RIGHTS)}`,
     );
   if (objects !== undefined) sections.push(`# The objects\n${objectTable(objects)}`);
   return sections.join('\n');
@@ -261,7 +261,7 @@ function valuesOf(synced: Migration['synced']): string {
   const label = { controlPlane: { statefulSet: { labels: { [MEMBER_LABEL]: 'true' } } } };
   const rights = synced.includes('endpointSlices') ? SLICE_RIGHTS : {};
   return Object.entries({ ...label, ...disabling(synced), ...rights })
-    .map(([key, value]) => `${key}: ${stringify(value, { collectionStyle: 'flow', lineWidth: 0 })}`)
+    .map(([key, value]) => `${key}: ${writeYaml(value, { isFlow: true })}`)
     .join('');
 }
 

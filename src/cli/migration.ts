@@ -1,9 +1,10 @@
 /** What taking over vCluster's sync means for its values: the files, the table of who syncs what, and what would be lost. Pure. */
 
 import { basename } from 'node:path';
-import { isAlias, isMap, isScalar, parseDocument, stringify } from 'yaml';
+import { isAlias, isMap, isScalar } from 'yaml';
 import { ConfigError, type ConfigProblem } from '../base/errors.ts';
 import { jsonEquals, type JsonObject } from '../base/json.ts';
+import { editableYaml, writeYaml } from '../base/yaml/write.ts';
 import type { Config, ConfigFlags } from '../config/config.ts';
 import { readDocument } from '../config/document.ts';
 import { Fields, PATCHED_KEYS } from '../config/finding.ts';
@@ -73,7 +74,7 @@ export function planMigration(input: MigrationInput): Migration {
   };
   const parsed = (ours: JsonObject, values: string): ParseResult =>
     parseConfig(
-      { text: stringify(ours), file: 'config.yaml' },
+      { text: writeYaml(ours), file: 'config.yaml' },
       { env: {}, flags: { ...flags, vclusterConfig: '' }, checks: CONFIG_CHECKS },
       { text: values, file },
     );
@@ -87,7 +88,7 @@ export function planMigration(input: MigrationInput): Migration {
   const ours = { sync: { toHost }, endpointSyncer };
   const values = editedByMeaning(text, synced);
   const { config: effective } = parsed(ours, values ?? text);
-  const config = stringify(ours);
+  const config = writeYaml(ours);
   return { ...input, release, ours, config, effective, values, theirs, synced, problems, lost };
 }
 
@@ -115,7 +116,7 @@ function editedByMeaning(text: string, kinds: readonly string[]): string | undef
   const change = disabling(kinds);
   const written =
     Object.keys(readDocument('', text).value).length === 0
-      ? text.replace(/^(?:null|~|\{\})$/mu, '') + stringify(change)
+      ? text.replace(/^(?:null|~|\{\})$/mu, '') + writeYaml(change)
       : kinds.toReversed().reduce(withDisabled, text);
   const edited = hasOnlyCrlf(text) ? written.replaceAll(/\r?\n/gu, '\r\n') : written;
   return jsonEquals(meaning(edited), mergeConfig(before, change)) ? edited : undefined;
@@ -146,7 +147,7 @@ export function disabling(kinds: readonly string[]): JsonObject {
 /** The values with the sync of one kind disabled. Everything else stays as it is written, comments and style included. */
 function withDisabled(text: string, kind: string): string {
   const path = ['sync', 'toHost', kind, 'enabled'];
-  const document = parseDocument(text);
+  const document = editableYaml(text);
   const replace = ([start, end]: readonly [number, number], by: string): string =>
     text.slice(0, start) + by + text.slice(end);
   const written = document.getIn(path, true);

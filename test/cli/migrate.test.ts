@@ -1,9 +1,10 @@
 /** The command `migrate` without clusters: our configuration, the change of vCluster's values, the table, exit codes. */
 
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { parseYaml } from '../../src/base/yaml/document.ts';
 import { capturedRun } from './captured-run.ts';
 import { folder, migrate, json } from './migrated.ts';
 
@@ -22,6 +23,23 @@ sync:
 `;
 
 const WORLD = join(import.meta.dirname, '..', 'cases', 'world', 'migrate');
+
+test('names that YAML takes for something else are quoted in each part', async () => {
+  const { out } = await migrate(VALUES, '--name', 'no', '--host-namespace', 'on');
+  const file = join(folder, 'config.yaml');
+  writeFileSync(file, /^# config\.yaml.*\n([^#]*)/mu.exec(out)?.[1] ?? '');
+  writeFileSync(join(folder, 'vcluster.yaml'), VALUES);
+  // vCluster's own sync is still on; that is all.
+  const { out: report, err } = await capturedRun(['validate', file]);
+  expect(report + err).not.toMatch(/must be text/u);
+  expect(parseYaml(readFileSync(file, 'utf8')).json).toMatchObject({
+    endpointSyncer: { name: 'no', host: { namespace: 'on' } },
+  });
+  const { out: helm } = await migrate(VALUES, '--name', 'no', '--host-namespace', 'on', '-o', 'helm');
+  expect(parseYaml(helm).json).toMatchObject({
+    config: { endpointSyncer: { name: 'no', host: { namespace: 'on' } } },
+  });
+});
 
 test('prints the three parts', async () => {
   const { code, out, err } = await migrate(VALUES, '--host-namespace', 'team-a');

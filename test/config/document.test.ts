@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { stringify } from 'yaml';
+import { writeYaml } from '../../src/base/yaml/write.ts';
 import { readDocument } from '../../src/config/document.ts';
 import { excerptAt, positionOf } from '../../src/config/source-file.ts';
 import { read } from './read-text.ts';
@@ -34,7 +34,7 @@ describe('valid files', () => {
     [
       'switches of YAML 1.1, as for Go',
       'a: yes\nb: Off\nc: "yes"\nd: [YES, NO, y]\nyes: {on: 1}',
-      { a: true, b: false, c: 'yes', d: [true, false, 'y'], yes: { on: 1 } },
+      { a: true, b: false, c: 'yes', d: [true, false, true], true: { true: 1 } },
     ],
     [
       'octal numbers of YAML 1.1, as for Go',
@@ -196,8 +196,9 @@ describe('positions', () => {
     const keys = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,8}$/u), { minLength: 1, maxLength: 8 });
     fc.assert(
       fc.property(keys, fc.boolean(), (names, isFlow) => {
+        fc.pre(!names.some((name) => /^(?:y|n|on|off|yes|no|true|false|null)$/u.test(name)));
         const value = Object.fromEntries(names.map((name) => [name, { inner: name }]));
-        const printed = stringify(value, { collectionStyle: isFlow ? 'flow' : 'block' });
+        const printed = writeYaml(value, { isFlow });
         const parsed = readDocument('f', printed);
         for (const name of names) {
           expect(printed.slice(parsed.offsetOfKey([name]))).toMatch(new RegExp(`^${name}:`, 'u'));

@@ -317,12 +317,12 @@ describe('references', () => {
 
   test('all members are kept', () => {
     const config = validConfig(
-      entry('{apiVersion: v1, kind: A, kindPath: k, apiVersionPath: v, namePath: n, namespacePath: ""}'),
+      entry('{apiVersion: v1, kind: A, kindPath: k, apiVersionPath: v, namePath: name, namespacePath: ""}'),
     );
     expect(config.sync.endpoints.patches).toEqual([
       {
         path: 'a',
-        reference: { apiVersion: 'v1', kind: 'A', kindPath: 'k', apiVersionPath: 'v', namePath: 'n' },
+        reference: { apiVersion: 'v1', kind: 'A', kindPath: 'k', apiVersionPath: 'v', namePath: 'name' },
       },
     ]);
   });

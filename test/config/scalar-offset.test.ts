@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Document, isMap, isScalar, parseDocument, Scalar, stringify } from 'yaml';
 import { textAt } from '../../src/base/json.ts';
-import { readDocument, offsetInScalar } from '../../src/config/document.ts';
+import { offsetInScalar } from '../../src/base/yaml/scalar-offset.ts';
+import { readDocument } from '../../src/config/document.ts';
 
 const STYLES = ['PLAIN', 'QUOTE_SINGLE', 'QUOTE_DOUBLE', 'BLOCK_LITERAL', 'BLOCK_FOLDED'] as const;
 

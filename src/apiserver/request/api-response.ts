@@ -1,8 +1,8 @@
 /** The response of a handler, before it becomes HTTP. */
 
-import { stringify } from 'yaml';
+import { writeYaml } from '../../base/yaml/write.ts';
 import type { StatusError } from '../../kube/status-error.ts';
-import type { JsonValue, JsonObject } from '../../base/json.ts';
+import { parseJson, type JsonValue, type JsonObject } from '../../base/json.ts';
 import { WARNING_BYTES_MAX, YAML_BLOCK_CHARACTERS_MAX } from '../limits.ts';
 import { notAcceptable } from '../status.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -38,7 +38,7 @@ export function jsonResponse(code: number, body: JsonValue | string, form?: Resp
 /** Long texts stay JSON, which is YAML in flow style: conversion to block style would block the event loop. */
 function yamlText(json: string): string {
   if (json.length > YAML_BLOCK_CHARACTERS_MAX) return json;
-  return stringify(JSON.parse(json), { sortMapEntries: true, version: '1.1' });
+  return writeYaml(parseJson(json), { isSorted: true });
 }
 
 export function textResponse(code: number, body: string): ApiResponse {

@@ -1,25 +1,16 @@
 /** Parses the body of a write: JSON, YAML or protobuf into raw JSON. */
 
-import {
-  Composer,
-  type CST,
-  type Document,
-  isScalar,
-  Lexer,
-  LineCounter,
-  Parser,
-  type Tags,
-  visit,
-  type YAMLParseError,
-} from 'yaml';
+import { Lexer, LineCounter } from 'yaml';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { parseYaml as parseYamlDocument, type YamlDocument } from '../../base/yaml/document.ts';
+import { SECOND_DOCUMENT } from '../../base/yaml/source.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
 import { META_TYPES, TypeTable } from '../schema/object-schema.ts';
 import {
   YAML_BYTES_MAX,
   BODY_BYTES_MAX,
+  DEPTH_MAX,
   FIELD_PROBLEMS_MAX,
-  YAML_ALIASES_MAX,
   YAML_TOKENS_MAX,
   YAML_VALUES_MAX,
 } from '../limits.ts';
@@ -140,31 +131,20 @@ function readYaml(kind: string, text: string): ParsedBody {
   if (hasTooManyTokens(text)) {
     throw new DecodeError(`the YAML has more than ${YAML_TOKENS_MAX} tokens; send JSON`);
   }
+  const document = parseYamlDocument(text, { depthMax: DEPTH_MAX, valuesMax: YAML_VALUES_MAX });
   const lines = new LineCounter();
-  const { documents, errors } = parsedYaml(text, lines);
-  const [document, second] = documents;
-  if (second) throw badRequest(`the body holds more than one YAML document; send one ${kind} per request`);
-  const [problem] = errors;
-  if (problem) throw new DecodeError(problemText(problem, lines));
-  if (!document) return { value: null, duplicates: [] };
-  const json = jsonOf(document);
-  if (json.length > BODY_BYTES_MAX) {
+  for (const { index } of text.matchAll(/^/gm)) lines.addNewLine(index);
+  const [problem] = document.problems.filter(({ severity }) => severity === 'error');
+  if (problem !== undefined) {
+    const { line, col } = lines.linePos(problem.offset);
+    throw new DecodeError(`yaml: ${problem.code} at line ${line}, column ${col}`);
+  }
+  if (document.problems.some(({ code }) => code === SECOND_DOCUMENT))
+    throw badRequest(`the body holds more than one YAML document; send one ${kind} per request`);
+  const json = JSON.stringify(document.json);
+  if (json.length > BODY_BYTES_MAX)
     throw new DecodeError('its aliases expand to more bytes than a body may have');
-  }
   return { ...parseJsonText(json), duplicates: duplicateKeys(document, lines) };
-}
-
-function jsonOf(document: Document.Parsed): string {
-  let value: unknown;
-  let size: number;
-  try {
-    value = document.toJS({ maxAliasCount: YAML_ALIASES_MAX });
-    size = expandedSize(value);
-  } catch {
-    throw new DecodeError('the YAML cannot be resolved');
-  }
-  if (size > YAML_VALUES_MAX) throw new DecodeError('its aliases expand to too many values');
-  return JSON.stringify(value ?? null); // JSON has no dates and no undefined
 }
 
 /** The time of parsing depends on the number of tokens, not on the bytes; splitting the text takes a tenth of it. */
@@ -174,93 +154,12 @@ function hasTooManyTokens(text: string): boolean {
   return false;
 }
 
-/**
- * The number of values in the JSON text of `root`, each counted as often as aliases repeat it. The parser's own limit misses aliases of
- * empty collections, and twenty lines of them expand to more than fits into memory. Throws for a value that contains itself.
- */
-function expandedSize(root: unknown): number {
-  const sizes = new Map<object, number>();
-  const open = new Set<object>();
-  const sizeOf = (value: unknown): number => {
-    if (typeof value !== 'object' || value === null) return 1;
-    const known = sizes.get(value);
-    if (known !== undefined) return known;
-    if (open.has(value)) throw new Error('the value contains itself');
-    open.add(value);
-    let size = 1;
-    for (const member of Object.values(value)) size += sizeOf(member);
-    open.delete(value);
-    sizes.set(value, size);
-    return size;
-  };
-  return sizeOf(root);
-}
-
-interface ParsedYaml {
-  readonly documents: readonly Document.Parsed[];
-  readonly errors: readonly YAMLParseError[];
-}
-
-function parsedYaml(text: string, lineCounter: LineCounter): ParsedYaml {
-  const options = {
-    version: '1.1',
-    customTags: kubernetesTags,
-    intAsBigInt: true,
-    uniqueKeys: false,
-    logLevel: 'silent',
-    // An excerpt in each of very many errors takes quadratic time.
-    prettyErrors: false,
-    lineCounter,
-  } as const;
-  try {
-    const tokens = new Parser(lineCounter.addNewLine).parse(text);
-    const composer = new Composer(options);
-    const documents = [...composer.compose(untilError(tokens))];
-    return { documents, errors: documents[0]?.errors ?? composer.streamInfo().errors };
-  } catch {
-    throw new DecodeError('the YAML is nested too deeply'); // the parser is recursive
-  }
-}
-
-/** Only the first error is reported, and each further one would take time. */
-function* untilError(tokens: Iterable<CST.Token>): Generator<CST.Token, void> {
-  for (const token of tokens) {
-    yield token;
-    if (token.type === 'error') return;
-  }
-}
-
-/** YAML 1.1 as Kubernetes parses it: `yes` is true and `<<` merges, but dates and times are text. */
-function kubernetesTags(tags: Tags): Tags {
-  return tags.filter((tag) => {
-    if (typeof tag === 'string') return true;
-    return tag.format !== 'TIME' && !OTHER_TAGS.includes(tag.tag);
-  });
-}
-
-const OTHER_TAGS = ['timestamp', 'omap', 'pairs', 'set'].map((name) => `tag:yaml.org,2002:${name}`);
-
-function problemText({ code, pos }: YAMLParseError, lines: LineCounter): string {
-  const { line, col } = lines.linePos(pos[0]);
-  return `yaml: ${code.toLowerCase().replaceAll('_', ' ')} at line ${line}, column ${col}`;
-}
-
-/** One message for each key that a map sets twice. The parser's own check takes quadratic time. */
-function duplicateKeys(document: Document.Parsed, lines: LineCounter): string[] {
-  const found: string[] = [];
-  visit(document, {
-    Map: (_key, { items }) => {
-      const seen = new Set<string>();
-      for (const { key } of items) {
-        if (!isScalar(key)) continue;
-        const name = String(key.value);
-        if (seen.has(name) && found.length < FIELD_PROBLEMS_MAX) {
-          const { line } = lines.linePos(key.range?.[0] ?? 0);
-          found.push(`line ${line}: key ${JSON.stringify(name)} already set in map`);
-        }
-        seen.add(name);
-      }
-    },
-  });
-  return found;
+/** One message for each key that a map sets twice. */
+function duplicateKeys({ duplicates }: YamlDocument, lines: LineCounter): string[] {
+  return duplicates
+    .slice(0, FIELD_PROBLEMS_MAX)
+    .map(
+      ({ key, offset }) =>
+        `line ${lines.linePos(offset).line}: key ${JSON.stringify(key)} already set in map`,
+    );
 }

@@ -1,6 +1,6 @@
 /** The page of the demo: the playground with the demo's configuration, and both clusters as they change. */
 
-import { parse } from 'yaml';
+import { parseYaml } from '../../base/yaml/document.ts';
 import type { Config } from '../../config/config.ts';
 import type { PageServer } from '../page/page-server.ts';
 import { startPage } from '../page/playground.ts';
@@ -184,7 +184,9 @@ class DemoFeed {
   /** Writes an edited object, `{cluster, object: YAML}`, as `kubectl replace` does, and returns it as {@link read} does. */
   readonly save = async (body: JsonObject): Promise<JsonValue> => {
     const cluster = clusterOf(body);
-    const object = parse(textAt(body, 'object')) as JsonValue; // YAML without custom tags is plain data
+    const { json: object, problems } = parseYaml(textAt(body, 'object'));
+    const [error] = problems.filter(({ severity }) => severity === 'error');
+    if (error !== undefined) throw new Error(error.message);
     if (!isJsonObject(object) || !isJsonObject(object['metadata']))
       throw new Error('this is not a Kubernetes object');
     const resource = this.#options.resources.find(({ kind }) => kind === object['kind']);

@@ -4,7 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import { fchmodSync, fstatSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { stringify } from 'yaml';
+import { writeYaml } from '../../base/yaml/write.ts';
 import { formatJson } from '../output/listing.ts';
 import { type JsonObject, textAt } from '../../base/json.ts';
 import { parseDuration } from '../../config/units.ts';
@@ -106,7 +106,7 @@ export function newKeyText(object: JsonObject, format: KeyFormat, connection: Ap
     case 'yaml':
       return formatJson(object, format);
     case 'kubeconfig':
-      return stringify(keyKubeconfig(object, connection));
+      return writeYaml(keyKubeconfig(object, connection));
   }
 }
 

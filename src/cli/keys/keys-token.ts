@@ -7,7 +7,7 @@ import { formatOption } from '../output/listing.ts';
 import { existsSync, readFileSync, mkdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { createHash, randomBytes } from 'node:crypto';
-import { stringify } from 'yaml';
+import { writeYaml } from '../../base/yaml/write.ts';
 import { Option, type Command } from 'commander';
 import { EXTRA, MANAGEMENT_API_VERSION } from '../../access-keys/identity.ts';
 import { TerminalError, messageOf } from '../../base/errors.ts';
@@ -54,7 +54,7 @@ export async function printToken(client: ApiClient, options: TokenOptions): Prom
       const user = claimsOf(token).name;
       const exec = execConfig(connection, key, options);
       printSecret(
-        stringify(kubeconfigOf(options.clusterName, { name: user, user: { exec } }, clusterIn(options))),
+        writeYaml(kubeconfigOf(options.clusterName, { name: user, user: { exec } }, clusterIn(options))),
       );
       if (options.clusterServer === undefined) {
         process.stderr.write(

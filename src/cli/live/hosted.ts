@@ -2,7 +2,7 @@
 
 import { gunzipSync } from 'node:zlib';
 import { Option, type Command } from 'commander';
-import { stringify } from 'yaml';
+import { writeYaml } from '../../base/yaml/write.ts';
 import { systemClock } from '../../base/clock.ts';
 import { ConfigError, messageOf, TerminalError } from '../../base/errors.ts';
 import { parseJson, textAt, valueAt } from '../../base/json.ts';
@@ -245,7 +245,7 @@ export class HostedVcluster implements AsyncDisposable, NamespacedName {
     try {
       const packed = Buffer.from(secretText(release, 'release'), 'base64');
       const record = parseJson(gunzipSync(packed, { maxOutputLength: RELEASE_BYTES_MAX }).toString());
-      return stringify(valueAt(record, ['config']) ?? {});
+      return writeYaml(valueAt(record, ['config']) ?? {});
     } catch (error) {
       const message = `Secret "${objectKey(release)}" has no release of Helm: ${messageOf(error)}`;
       throw new TerminalError(message, { cause: error });

@@ -2,7 +2,7 @@
 
 import { plainText } from '../../base/excerpt.ts';
 import { InvalidArgumentError, Option } from 'commander';
-import { stringify } from 'yaml';
+import { writeYaml } from '../../base/yaml/write.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { parsePath } from '../../syncer/patch/path-syntax.ts';
 import { type Path, valuesOf } from '../../syncer/patch/walk.ts';
@@ -68,7 +68,7 @@ export function resourceName(kind: string, group: string, name: string): string 
 /** A value in one of the formats `json`, `yaml` and `jsonpath=TEMPLATE`. */
 export function formatJson(json: JsonValue, format: string): string {
   if (format === 'json') return `${JSON.stringify(json, null, 2)}\n`;
-  if (format === 'yaml') return stringify(json, { aliasDuplicateObjects: false });
+  if (format === 'yaml') return writeYaml(json);
   return applyTemplate(format.slice(JSON_PATH.length), json);
 }
 

@@ -2,7 +2,7 @@
 
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseDocument, stringify, visit, type Scalar } from 'yaml';
+import { writeYaml } from '../../base/yaml/write.ts';
 import { readDocument, readDocuments } from '../../config/document.ts';
 import { type ConfigPath, errorAtKey } from '../../config/finding.ts';
 import {
@@ -13,16 +13,7 @@ import {
   cannotBeRead,
 } from '../../config/source-file.ts';
 import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
-import {
-  exactInteger,
-  jsonEquals,
-  type JsonObject,
-  type JsonValue,
-  isJsonObject,
-  ownValue,
-  textAt,
-  valueAt,
-} from '../../base/json.ts';
+import { type JsonObject, type JsonValue, isJsonObject, ownValue, textAt, valueAt } from '../../base/json.ts';
 import { labelProblem, pathSegmentProblem, subdomainProblem } from '../../kube/names.ts';
 import { asObject, withLists, type KubeObject, type ObjectMeta, apiVersionOf } from '../../kube/object.ts';
 import { reportProblems, showProgress } from './terminal.ts';
@@ -54,26 +45,13 @@ function isError({ severity }: ConfigProblem): boolean {
   return severity === 'error';
 }
 
-function keepDigits(node: Scalar): void {
-  if (typeof node.value === 'number') node.value = exactInteger(node.value, node.source ?? '');
-}
-
-/** Text that YAML 1.1 (kubectl) and 1.2 readers take for the same value. `isSorted`: keys in alphabetical order, as kubectl prints them. */
+/** `isSorted`: keys in alphabetical order, as kubectl prints them. */
 export function printObject(
   object: JsonObject,
   format: 'yaml' | 'json',
-  { isSorted = false }: { readonly isSorted?: boolean } = {},
+  style: { readonly isSorted?: boolean } = {},
 ): string {
-  if (format === 'json') return `${JSON.stringify(object, null, 2)}\n`;
-  const common = { version: '1.1', lineWidth: 0, aliasDuplicateObjects: false } as const;
-  const settings = { ...common, sortMapEntries: isSorted };
-  const text = stringify(object, settings);
-  const printed = parseDocument(text, { logLevel: 'silent' });
-  visit(printed, { Scalar: (_, node) => keepDigits(node) });
-  const isPlain = jsonEquals(printed.toJS() as JsonValue, object); // what was just printed
-  return isPlain
-    ? text
-    : stringify(object, { ...settings, defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'PLAIN' });
+  return format === 'json' ? `${JSON.stringify(object, null, 2)}\n` : writeYaml(object, style);
 }
 
 // Kubernetes objects from files, folders or standard input: YAML with several documents, or JSON; a List is its items.

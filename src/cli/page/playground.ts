@@ -8,7 +8,7 @@ import type { ExitWith } from '../output/terminal.ts';
 import { portOption, startPageServer, type PageServer, type PageServerOptions } from './page-server.ts';
 import { PlaygroundSession } from './playground-session.ts';
 import { readFileSync } from 'node:fs';
-import { parse } from 'yaml';
+import { parseYaml } from '../../base/yaml/document.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { configJsonSchema } from '../../config/schema/schema.ts';
 import type { PatchConfig } from '../../config/config.ts';
@@ -111,7 +111,7 @@ export function pageExamples(): Pick<ExamplesFile, 'samples'> & {
   readonly examples: PageExample[];
 } {
   const text = readFileSync(new URL('./assets/examples.yaml', import.meta.url), 'utf8');
-  const { samples, examples } = parse(text) as ExamplesFile; // our own file
+  const { samples, examples } = parseYaml(text).json as unknown as ExamplesFile; // our own file
   return {
     samples,
     examples: examples.map(({ virtual = [samples.web], host = '', isReverse = false, ...one }) => ({

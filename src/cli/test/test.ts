@@ -1,7 +1,7 @@
 /** `test`: declarative cases for patches, run offline. */
 
 import { formatOption, formatTable } from '../output/listing.ts';
-import { stringify } from 'yaml';
+import { writeYaml } from '../../base/yaml/write.ts';
 import type { JsonValue } from '../../base/json.ts';
 import { stat, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -212,7 +212,7 @@ function formatMismatch({ subject, path, expected, actual }: Mismatch, paint: Pa
 function side(label: string, value: JsonValue | undefined, paint: (text: string) => string): string {
   if (value === undefined) return `    ${paint(`${label}nothing`)}\n`;
   if (typeof value !== 'object' || value === null) return `    ${paint(label + JSON.stringify(value))}\n`;
-  const lines = stringify(value, { lineWidth: 0 }).trimEnd().split('\n');
+  const lines = writeYaml(value).trimEnd().split('\n');
   const text = lines.map((line) => `    ${paint(`${label.charAt(0)}   ${line}`)}\n`).join('');
   return `    ${paint(label.trimEnd())}\n${text}`;
 }

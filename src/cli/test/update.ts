@@ -5,13 +5,14 @@ import {
   isNode,
   isScalar,
   isSeq,
-  parseDocument,
   visit,
   type Document,
   type Node,
   type ToStringOptions,
   type YAMLMap,
 } from 'yaml';
+import { findPair } from 'yaml/util';
+import { editableYaml } from '../../base/yaml/write.ts';
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { ENTRY_RULES, EXPECTED_MEMBERS, type Outcome, type CaseRun, withPartialTexts } from './run-case.ts';
 import type { Expectation, TestFile } from './test-file.ts';
@@ -20,7 +21,7 @@ type Path = readonly (string | number)[];
 
 /** The new text of the file; the same text where every expectation holds. `runs` are those of its cases, in order. */
 export function updatedText({ text, cases }: TestFile, runs: readonly CaseRun[]): string {
-  const document = parseDocument(text);
+  const document = editableYaml(text);
   unshareExpectations(document, cases.length);
   let isChanged = false;
   for (const [index, test] of cases.entries()) {
@@ -63,18 +64,25 @@ function unshareExpectations(document: Document, cases: number): void {
   for (const node of expected) if (isMap(node)) mergeIn(node);
 }
 
-/** Replaces the merge keys of a mapping by what they merge. The mapping's own members count before those, and the first source before the next. */
+/** Replaces the merge keys of a mapping by what they merge. It replaces what is set before it; of several sources, the first counts. */
 function mergeIn(map: YAMLMap): void {
   for (;;) {
-    const at = map.items.findIndex(({ key }) => isScalar(key) && key.value === '<<');
+    const at = map.items.findIndex(({ key }) => isScalar(key) && key.value === '<<' && key.type === 'PLAIN');
     const value = map.items[at]?.value;
     if (at < 0) return;
-    map.items.splice(at, 1);
+    const merged: YAMLMap['items'] = [];
     for (const source of isSeq(value) ? value.items : [value]) {
       if (!isMap(source)) continue;
       mergeIn(source);
-      for (const pair of source.items) if (!map.has(pair.key)) map.items.push(pair.clone());
+      for (const pair of source.items)
+        if (findPair(merged, pair.key) === undefined) merged.push(pair.clone());
     }
+    const [before, after] = [map.items.slice(0, at), map.items.slice(at + 1)];
+    map.items = [
+      ...before.filter(({ key }) => findPair(merged, key) === undefined),
+      ...merged.filter(({ key }) => findPair(after, key) === undefined),
+      ...after,
+    ];
   }
 }
 

@@ -4,8 +4,8 @@
 import { textPattern } from '../../base/text-pattern.ts';
 import type { Config } from '../../config/config.ts';
 import { asJson, type KubeObject, type Resource, type StringMap } from '../../kube/object.ts';
-import { parse } from 'yaml';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { parseYaml } from '../../base/yaml/document.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../base/json.ts';
 import { OBJECT_NAME } from '../translate/bookkeeping.ts';
 import { isProgramLabel, MANAGED_BY_LABEL } from '../translate/labels.ts';
 
@@ -248,19 +248,23 @@ const PARSED_BYTES_MAX = 64 * 1024;
 /** `cluster` and `user` lists, in YAML or JSON. */
 const CLUSTERS = /["']?clusters["']?\s*:/;
 const USERS = /["']?users["']?\s*:/;
+/** Of a character of a text in double quotes. */
+const ESCAPE = /\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))/g;
 /** The shape of a key of the key and token API: id, secret, checksum. */
 const PLATFORM_KEY_TEXT = /\bpak_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}\b/;
 
 function isKubeconfig(text: string): boolean {
-  const escaped = text.includes('\\u');
-  if (!escaped && !(CLUSTERS.test(text) && USERS.test(text))) return false;
-  if (text.length > PARSED_BYTES_MAX) return true;
-  try {
-    const document = parse(text, { maxAliasCount: 100, logLevel: 'silent' }) as JsonValue; // YAML of JSON types
-    return isJsonObject(document) && Array.isArray(document['clusters']) && Array.isArray(document['users']);
-  } catch {
-    return !escaped; // a more lenient parser could read it as a kubeconfig
-  }
+  const plain = text.replaceAll(ESCAPE, (_, ...codes: (string | undefined)[]) =>
+    String.fromCodePoint(
+      Math.min(Number.parseInt(codes.find((code) => code !== undefined) ?? '0', 16), 0x10ffff),
+    ),
+  );
+  const hasMembers = CLUSTERS.test(plain) && USERS.test(plain);
+  if (!text.includes('\\') && !hasMembers) return false;
+  if (text.length > PARSED_BYTES_MAX) return hasMembers;
+  const { json, isReadable } = parseYaml(text);
+  if (!isReadable) return hasMembers; // a more lenient parser could read it as a kubeconfig
+  return isJsonObject(json) && Array.isArray(json['clusters']) && Array.isArray(json['users']);
 }
 
 /** The values as text, decoded from base64. */

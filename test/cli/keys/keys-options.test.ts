@@ -4,6 +4,7 @@ import { readFileSync, closeSync, openSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { parseYaml } from '../../../src/base/yaml/document.ts';
 import { newKeyText, printSecret } from '../../../src/cli/keys/keys-options.ts';
 import { startComposed } from '../../access-keys/composed-api.ts';
 import { testFolder } from '../../support/test-folder.ts';
@@ -27,6 +28,24 @@ test('a kubeconfig sets a tls-server-name that the certificate contains', async 
   expect(nameFor('https://127.0.0.1:8443')).toBeUndefined();
   expect(nameFor('https://localhost:8443')).toBeUndefined();
 });
+
+test.each(['on', '1e10', '0x1F', '017', 'y'])(
+  'what is printed of a key called %s is read as it is',
+  (name) => {
+    const key = { metadata: { name }, spec: { key: '0123456789' } };
+    const connection = {
+      server: 'https://a',
+      trust: { kind: 'authorities', ca: undefined },
+      token: () => '',
+      credential: '',
+    } as const;
+    expect(parseYaml(newKeyText(key, 'yaml', connection)).json).toEqual(key);
+    expect(parseYaml(newKeyText(key, 'kubeconfig', connection)).json).toMatchObject({
+      contexts: [{ name }],
+      users: [{ name, user: { token: '0123456789' } }],
+    });
+  },
+);
 
 // The mode of a file that a secret is redirected to.
 

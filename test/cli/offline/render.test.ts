@@ -215,7 +215,7 @@ endpointSyncer: {name: vc, host: {namespace: host}}
       'two.yaml',
       `apiVersion: v1
 kind: Endpoints
-metadata: {name: bad, namespace: shop, labels: {n: x}}
+metadata: {name: bad, namespace: shop, labels: {"n": x}}
 ---
 apiVersion: v1
 kind: Endpoints

@@ -31,6 +31,29 @@ expect:
     expect((await capturedRun(['test', path, '--update'])).err).toBe('');
   });
 
+  test('--update writes keys and texts that are read as what they are', async () => {
+    const text = `config: config.yaml
+cases:
+  - name: words
+    virtual:
+      - apiVersion: v1
+        kind: Endpoints
+        metadata: {name: web, namespace: shop, annotations: {"on": "no", "1.10": "1e1_0", "y": "0X1F"}}
+        subsets: []
+    expect:
+      host: [{kind: Endpoints, metadata: {name: web-x-shop-x-vc, annotations: {"on": "yes"}}}]
+  - name: bare
+    virtual:
+      - {apiVersion: v1, kind: Endpoints, metadata: {name: api, namespace: shop, annotations: {"017": "off"}}}
+`;
+    const path = folderWith({ ...BASE, 'endpoint-syncer-test.yaml': text });
+    expect((await capturedRun(['test', path, '--update'])).code).toBe(0);
+    expect(await capturedRun(['test', path])).toMatchObject({ code: 0, err: '' });
+    const updated = readFileSync(join(path, 'endpoint-syncer-test.yaml'), 'utf8');
+    expect(updated).toContain('annotations: {"on": "no"}');
+    expect(updated).toContain('"017": "off"');
+  });
+
   test('--update corrects one expectation where cases share parts of them, and the inputs stay', async () => {
     const text = `config: config.yaml
 cases:
