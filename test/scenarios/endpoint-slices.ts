@@ -97,6 +97,41 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       });
     });
 
+    test.for(['Endpoints', 'EndpointSlice'] as const)(
+      '%s have no label that hides them from kube-proxy, and stay hidden in the virtual cluster',
+      async (kind) => {
+        const { world, daemon, namespace } = shared();
+        const ns = await namespace();
+        const key = `${ns}/hidden`;
+        const labels = { 'service.kubernetes.io/headless': '', app: 'db' };
+        if (kind === 'Endpoints') await world.createVirtual(key, { labels });
+        else await world.virtual.create(kind, slice(key, 'hidden', { labels }));
+        const copy = await world.host.when(kind, world.hostKey(key), () => true);
+        expect(copy.metadata.labels).toMatchObject({ app: 'db' });
+        expect(copy.metadata.labels).not.toHaveProperty(['service.kubernetes.io/headless']);
+        await world.host.merge(kind, world.hostKey(key), { metadata: { labels: { ...labels, cloud: 'x' } } });
+        const pair = [ns, 'hidden'] as const;
+        await world.virtual.when(kind, pair, (one) => one.metadata.labels?.['cloud'] === 'x');
+        await world.settle(daemon);
+        const { metadata } = await world.host.get(kind, ...world.hostKey(key));
+        expect(metadata.labels).not.toHaveProperty(['service.kubernetes.io/headless']);
+        const virtual = await world.virtual.get(kind, ...pair);
+        expect(virtual.metadata.labels).toMatchObject({ ...labels, cloud: 'x' });
+      },
+    );
+
+    test('with the DNS name of a Service as address lead to its copy', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      const addresses = [`db.${ns}.svc.cluster.local`, 'db.example.com'];
+      const endpoints = addresses.map((address) => ({ addresses: [address] }));
+      const key = `${ns}/names`;
+      await world.virtual.create('EndpointSlice', slice(key, 'names', { addressType: 'FQDN', endpoints }));
+      const copy = await whenSlice(world, key);
+      const onHost = `${world.hostName(`${ns}/db`)}.${world.hostNamespace}.svc.cluster.local`;
+      expect(copy['endpoints']).toMatchObject([{ addresses: [onHost] }, { addresses: ['db.example.com'] }]);
+    });
+
     test('have the name of the host Service in their label if it is truncated to 63 bytes', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();

@@ -11,11 +11,18 @@ import type { RecordedEvent } from '../../kube/types.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { asStored, isEmpty, listAt, memberOf } from '../translate/content.ts';
 import { mapElements, mapTargetRef, podReferences, type MapTargetRef } from '../translate/pod-references.ts';
-import type { ConcretePath, ContentRules, ListElement, NameTranslator } from '../translate/types.ts';
+import type {
+  ConcretePath,
+  ContentRules,
+  ListElement,
+  NameTranslator,
+  VirtualPlace,
+} from '../translate/types.ts';
 import type { KnownFields } from '../patch/check-patch.ts';
 import { validateEndpointSlice } from '../patch/validate-object.ts';
 import { addressesOf, addressText } from './endpoints.ts';
 import {
+  HEADLESS_LABEL,
   OBJECT_FIELDS,
   PLAIN_KIND,
   PORT_FIELDS,
@@ -24,7 +31,14 @@ import {
   serviceGate,
   type GateReason,
   type SyncedKind,
+  type UnmappedNamespace,
 } from './kind.ts';
+import {
+  namedService,
+  serviceNameToHost,
+  serviceNameToVirtual,
+  unmappedNamespaceOf,
+} from './service-names.ts';
 
 export const SERVICE_NAME = 'kubernetes.io/service-name';
 export const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
@@ -46,12 +60,22 @@ export interface EndpointSliceOptions {
   readonly endpointsOf: (service: ObjectKey) => KubeObject | undefined;
 }
 
+const podRefs = podReferences(ENDPOINTS_MEMBER, mapRefs);
+
 export const endpointSliceContent: ContentRules = {
   members: [ENDPOINTS_MEMBER, PORTS_MEMBER],
   ownMembers: [],
-  ...podReferences(ENDPOINTS_MEMBER, mapRefs),
+  toHost(virtual, place) {
+    const content = podRefs.toHost(virtual, place);
+    const map = (name: JsonValue): readonly JsonValue[] => [serviceNameToHost(name, place.names) ?? name];
+    return isOfNames(virtual) ? mapAddresses(content, map) : content;
+  },
+  toVirtual(host, place) {
+    const content = podRefs.toVirtual(host, place);
+    return isOfNames(host) ? mapAddresses(content, addressToVirtual(place)) : content;
+  },
   ownLabels,
-  isOwnLabel: (key) => key === SERVICE_NAME || key === MANAGED_BY,
+  isOwnLabel: (key) => [SERVICE_NAME, MANAGED_BY, HEADLESS_LABEL].includes(key),
   ownLabelsToVirtual,
   stored(object) {
     const stored: JsonObject = {};
@@ -101,13 +125,14 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
     labelSelector: `${MANAGED_BY} notin (${generatorsOf(options).join(', ')})`,
     deletionHint: '',
     translationNote:
-      'Pod targetRefs in endpoints get the names of the host Pods, or are left out where there are none',
+      'Pod targetRefs in endpoints get the names of the host Pods, or are left out where there are none; an FQDN address with .svc names the Service there',
     validate: validateEndpointSlice,
     serviceKey: (_key, virtual) => virtual && serviceKeyOf(virtual),
     hostService: serviceKeyOf,
     indexes: { [BY_SERVICE]: serviceKeysOf },
     keysOfService: (service, virtual) => virtual.byIndex(BY_SERVICE, service),
     gate: (virtual, service, gateOptions) => exclusion(virtual, options) ?? serviceGate(service, gateOptions),
+    unmappedNamespace,
     needsRecreation,
     noticeOf(virtual) {
       const service = serviceKeyOf(virtual);
@@ -179,6 +204,53 @@ function ownLabelsToVirtual({ metadata }: KubeObject, namespace: string, names: 
     ...(original === undefined ? {} : { [SERVICE_NAME]: original.name }),
     ...(manager === undefined ? {} : { [MANAGED_BY]: manager === OURS ? MIRRORING_CONTROLLER : manager }),
   };
+}
+
+function isOfNames(slice: KubeObject): boolean {
+  return slice['addressType'] === 'FQDN';
+}
+
+function mapAddresses(content: JsonObject, map: (address: JsonValue) => readonly JsonValue[]): JsonObject {
+  const mapped = mapElements(content[ENDPOINTS_MEMBER] ?? null, (endpoint) => ({
+    ...endpoint,
+    ...(Array.isArray(endpoint['addresses']) ? { addresses: endpoint['addresses'].flatMap(map) } : {}),
+  }));
+  return { ...content, [ENDPOINTS_MEMBER]: mapped };
+}
+
+/** A Service of the host that is no copy is left out, so that no change of this list flows back: the virtual cluster does not know it. */
+function addressToVirtual({ names, original }: VirtualPlace): (address: JsonValue) => readonly JsonValue[] {
+  const known = new Map(
+    namesIn(original).map(({ name }) => [serviceNameToHost(name, names) ?? name, name] as const),
+  );
+  return (address) => {
+    const virtual = known.get(address) ?? serviceNameToVirtual(address, names);
+    if (virtual !== undefined) return [virtual];
+    return namedService(address) === undefined ? [address] : [];
+  };
+}
+
+/** On the host, the name as it is would lead to a Service of others. */
+function unmappedNamespace(virtual: KubeObject, names: NameTranslator): UnmappedNamespace | undefined {
+  for (const { name, path } of namesIn(virtual)) {
+    const namespace = unmappedNamespaceOf(name, names);
+    if (namespace !== undefined) return { namespace, path };
+  }
+  return undefined;
+}
+
+/** The addresses of an FQDN slice, and their paths. */
+function namesIn(
+  slice: KubeObject | undefined,
+): readonly { readonly name: JsonValue; readonly path: string }[] {
+  if (slice === undefined || !isOfNames(slice)) return [];
+  const endpoints = { [ENDPOINTS_MEMBER]: memberOf(slice, ENDPOINTS_MEMBER) };
+  return listAt(endpoints, ENDPOINTS_MEMBER).flatMap((endpoint, i) =>
+    listAt(endpoint, 'addresses').map((name, j) => ({
+      name,
+      path: `${ENDPOINTS_MEMBER}[${i}].addresses[${j}]`,
+    })),
+  );
 }
 
 function mapRefs(endpoints: JsonValue, map: MapTargetRef): JsonValue {

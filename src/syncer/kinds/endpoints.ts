@@ -8,6 +8,7 @@ import { asStored, isEmpty, listAt, memberOf, NO_CONTENT } from '../translate/co
 import { mapElements, mapTargetRef, podReferences, type MapTargetRef } from '../translate/pod-references.ts';
 import type { ConcretePath, ContentRules, ListElement } from '../translate/types.ts';
 import {
+  HEADLESS_LABEL,
   OBJECT_FIELDS,
   PLAIN_KIND,
   PORT_FIELDS,
@@ -26,6 +27,7 @@ export const endpointsContent: ContentRules = {
   ...NO_CONTENT,
   members: [SUBSETS],
   ...podReferences(SUBSETS, mapRefs),
+  isOwnLabel: (key) => key === HEADLESS_LABEL,
   // Empty strings count as absent: kube-apiserver rejects an empty ip, nodeName or appProtocol, and omits the other fields when empty.
   stored(object) {
     const subsets = asStored(ownValue(object, SUBSETS) ?? null);

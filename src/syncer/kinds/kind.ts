@@ -21,6 +21,10 @@ export type GateReason =
 /** Reasons for which no copy is created, while one that exists is kept in sync: its addresses and node ports would be lost. */
 export const KEEPING_REASONS: ReadonlySet<GateReason> = new Set(['no synced endpoints']);
 
+/** Hides a slice from kube-proxy, whatever its Service is, and the mirroring controller copies it from Endpoints, where the endpoints controller leaves it
+ * when a selector goes. No copy needs it: kube-proxy knows headless Services by their address. */
+export const HEADLESS_LABEL = 'service.kubernetes.io/headless';
+
 export interface GateOptions {
   readonly requireService: boolean;
 }

@@ -20,12 +20,12 @@ import {
 } from '../../base/json.ts';
 import type { KnownFields } from '../patch/check-patch.ts';
 import { validateService } from '../patch/validate-object.ts';
-import { parseServiceDnsName, type ServiceDnsName } from '../sandbox/guest/globals.ts';
 import { asStored, listAt, NO_CONTENT } from '../translate/content.ts';
 import { OBJECT_UID } from '../translate/bookkeeping.ts';
 import type { ContentRules, NameTranslator } from '../translate/types.ts';
 import { serviceKeysOf } from './endpoint-slices.ts';
 import { balancerCrossing } from './load-balancers.ts';
+import { namedService, serviceNameToHost, unmappedNamespaceOf } from './service-names.ts';
 import {
   hasSelector,
   OBJECT_FIELDS,
@@ -190,26 +190,16 @@ function gate(
   return hasSyncedEndpoints(virtual) ? undefined : 'no synced endpoints';
 }
 
-/** Undefined: a name without `.svc`, which may be a domain of the internet. */
-function namedService(spec: JsonObject): ServiceDnsName | undefined {
-  const dnsName = ownValue(spec, DNS_NAME);
-  const service = typeof dnsName === 'string' ? parseServiceDnsName(dnsName) : undefined;
-  return service?.hasSvc === true ? service : undefined;
-}
-
 function externalNameToHost(spec: JsonObject, names: NameTranslator): JsonObject {
-  const service = namedService(spec);
-  const host = service && names.referenceToHost(service, SERVICES);
-  if (service === undefined || host === undefined) return {};
-  return { [DNS_NAME]: service.withService(`${host.name}.${host.namespace}`) };
+  const name = serviceNameToHost(ownValue(spec, DNS_NAME), names);
+  return name === undefined ? {} : { [DNS_NAME]: name };
 }
 
-/** On the host, the name as it is would lead to a Service of others. */
 function unmappedNamespace(virtual: KubeObject, names: NameTranslator): UnmappedNamespace | undefined {
   const spec = specOf(virtual);
-  const service = typeOf(spec) === EXTERNAL_NAME ? namedService(spec) : undefined;
-  if (service === undefined || names.referenceToHost(service, SERVICES) !== undefined) return undefined;
-  return { namespace: service.namespace, path: `${SPEC}.${DNS_NAME}` };
+  const isName = typeOf(spec) === EXTERNAL_NAME;
+  const namespace = isName ? unmappedNamespaceOf(ownValue(spec, DNS_NAME), names) : undefined;
+  return namespace === undefined ? undefined : { namespace, path: `${SPEC}.${DNS_NAME}` };
 }
 
 /** The spec of the copy, without the load-balancer class if an earlier object of this name has set it: only a default of the host is kept. */
@@ -276,7 +266,7 @@ function specToVirtual(host: JsonObject, virtual: JsonObject, allow: readonly Ad
   );
   delete spec[FAMILIES];
   for (const field of ['selector', FAMILIES, ...withheldFields(allow)]) keep(spec, virtual, field);
-  if (namedService(spec) !== undefined) {
+  if (namedService(ownValue(spec, DNS_NAME)) !== undefined) {
     // A Service of the host: the virtual cluster does not know it.
     delete spec[DNS_NAME];
     keep(spec, virtual, DNS_NAME);

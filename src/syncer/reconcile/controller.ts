@@ -365,7 +365,21 @@ function patchNote({ index, path, message, kind, excerpt }: PatchError): string 
 
 function syncError(error: unknown): Outcome['warning'] {
   const message = messageOf(error);
-  return { reason: 'SyncError', note: `${failedStep(error)} failed and is retried: ${message}` };
+  return {
+    reason: 'SyncError',
+    note: `${failedStep(error)} failed and is retried: ${message}${missingRight(error)}`,
+  };
+}
+
+/** The refusal of OpenShift's admission, which tells neither the right nor that there is one. */
+const RESTRICTED = /endpoint (?:address|port) \S+ is not allowed/;
+
+/** A sentence with a leading space, or ''. */
+function missingRight(error: unknown): string {
+  if (!(error instanceof StatusError) || error.code !== 403 || !RESTRICTED.test(error.message)) return '';
+  const { kind = '', group = '' } = error.status.details ?? {};
+  const of = group === '' ? '' : ` of ${group}`;
+  return `. OpenShift demands the right to create ${kind}/restricted${of} for it: add it to rbac.extraRules of the chart`;
 }
 
 function failedStep(error: unknown): string {

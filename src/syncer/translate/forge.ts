@@ -83,7 +83,7 @@ export function backTranslate(
   if (virtual.namespace !== '') metadata.namespace = virtual.namespace;
   const originalLabels = stringMapOf(original?.metadata.labels);
   const flowsBack = (member: 'annotations' | 'labels') => (key: string) =>
-    content.crossingOf?.(member, key) === undefined;
+    content.crossingOf?.(member, key) === undefined && !(member === 'labels' && content.isOwnLabel(key));
   metadata.annotations = pick(crossingAnnotations(host.metadata, labels), flowsBack('annotations'));
   metadata.labels = {
     ...labelsToVirtual(pick(stringMapOf(host.metadata.labels), flowsBack('labels')), labels, originalLabels),

@@ -205,13 +205,14 @@ test('names of objects have at most 63 characters, however long the name of the 
   expect(Math.max(...objects.map(({ metadata }) => metadata.name.length))).toBeLessThanOrEqual(63);
 });
 
-test('with the documented values for OpenShift, the project chooses the user, and the Role has the right', async () => {
+test('with the documented values for OpenShift, the project chooses the user, and the Role has the rights', async () => {
   const values = join(home, 'openshift.yaml');
   writeFileSync(values, documentedBlocks('deploy.md').get('openshift.yaml') ?? '');
   const text = await render('--values', values, '--set', 'config.endpointSyncer.name=my-vcluster');
   expect(text).not.toMatch(/runAsUser|runAsGroup|fsGroup/u);
   expect(text).toContain('runAsNonRoot: true');
-  expect(granted(objectsIn(text))).toContain('Role team-a create endpoints/restricted./*');
+  for (const right of ['endpoints/restricted.', 'endpointslices/restricted.discovery.k8s.io'])
+    expect(granted(objectsIn(text))).toContain(`Role team-a create ${right}/*`);
 });
 
 test('deploy/kustomize is what the chart renders (node scripts/write-kustomize.ts)', async () => {
