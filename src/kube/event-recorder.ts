@@ -3,7 +3,7 @@
 import { plainText } from '../base/excerpt.ts';
 import { messageOf } from '../base/errors.ts';
 import { type KubeObject, type Resource, EVENTS, apiVersionOf, microTime } from './object.ts';
-import { StatusError, isNotFound } from './status-error.ts';
+import { StatusError, isNamespaceTerminating, isNotFound } from './status-error.ts';
 import type { Timer, Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { RetryDelay } from '../base/retry.ts';
@@ -294,9 +294,7 @@ class AggregatingRecorder implements EventRecorder {
 function reactionTo(error: unknown): 'drop' | 'pause' | 'retry' {
   if (!(error instanceof StatusError)) return 'retry';
   const { code, status } = error;
-  const isNamespaceGone =
-    status.details?.kind === 'namespaces' ||
-    status.details?.causes?.some(({ reason }) => reason === 'NamespaceTerminating') === true;
+  const isNamespaceGone = status.details?.kind === 'namespaces' || isNamespaceTerminating(error);
   if (code === 400 || code === 409 || code === 413 || code === 422 || isNamespaceGone) return 'drop';
   // A 401 ends with the renewal of the credential.
   if (code === 403 || code === 404 || code === 405) return 'pause';

@@ -280,9 +280,12 @@ export class MemoryCluster {
     if (state === 'gone')
       throw failure(404, 'NotFound', `namespaces "${name}" not found`, { name, kind: 'namespaces' });
     if (state === 'terminating')
-      throw failure(403, 'Forbidden', `namespace ${name} is being terminated`, {
-        causes: [{ reason: 'NamespaceTerminating' }],
-      });
+      throw failure(
+        403,
+        'Forbidden',
+        `unable to create new content in namespace ${name} because it is being terminated`,
+        { causes: [{ reason: 'NamespaceTerminating' }] },
+      );
   }
 
   /** Throws a `StatusError` if there is none. */

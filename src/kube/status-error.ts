@@ -112,3 +112,9 @@ export function isConflict(error: unknown): boolean {
 export function isAlreadyExists(error: unknown): boolean {
   return error instanceof StatusError && error.code === 409 && error.reason === 'AlreadyExists';
 }
+
+/** A creation in a namespace that is being deleted: admission gives the cause. */
+export function isNamespaceTerminating(error: unknown): boolean {
+  const causes = error instanceof StatusError ? (error.status.details?.causes ?? []) : [];
+  return causes.some(({ reason }) => reason === 'NamespaceTerminating');
+}

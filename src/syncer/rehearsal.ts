@@ -36,7 +36,8 @@ export interface Collection {
 export interface RehearsalInput {
   readonly config: Config;
   readonly clusters: Readonly<Record<ClusterName, readonly Collection[]>>;
-  readonly missingNamespaces?: Iterable<string>;
+  /** Of the host, that take no new objects: the one that is being deleted; undefined: there is none of this name. */
+  readonly closedNamespaces?: ReadonlyMap<string, KubeObject | undefined>;
   readonly discoveries: Discoveries;
   readonly owner: OwnerReference | undefined;
   /** Undefined: the objects are those of the right virtual cluster. */
@@ -104,7 +105,8 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsal> {
   const clock = new VirtualClock(input.nowMs);
   const record = new Recorder(input);
   const clusters = { virtual: loaded('virtual', input, clock), host: loaded('host', input, clock) };
-  for (const name of input.missingNamespaces ?? []) clusters.host.setNamespace(name, 'gone');
+  for (const [name, namespace] of input.closedNamespaces ?? [])
+    clusters.host.setNamespace(name, namespace === undefined ? 'gone' : 'terminating');
   const before = { virtual: statesOf(clusters.virtual, input), host: statesOf(clusters.host, input) };
   const clients = {
     virtual: new MemoryClient(clusters.virtual, { manager: FIELD_MANAGER }),

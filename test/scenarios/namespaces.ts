@@ -215,6 +215,40 @@ export function namespaceScenarios(newWorld: NewWorld): void {
     });
   });
 
+  test('a host namespace that is being deleted is waited for, with its reason, and the copy is created when it exists again', async ({
+    expect,
+  }) => {
+    await using world = await newWorld();
+    await world.virtualNamespace('team-a');
+    const target = hostNs(world, 'a');
+    await world.hostNamespaceNamed(target);
+    const held = { metadata: { name: 'held', namespace: target, finalizers: ['example.com/hold'] } };
+    await world.host.create('ConfigMap', { apiVersion: 'v1', kind: 'ConfigMap', ...held });
+    await world.host.request('DELETE', `/api/v1/namespaces/${target}`);
+    await world.host.when(
+      'Namespace',
+      ['', target],
+      ({ metadata }) => metadata.deletionTimestamp !== undefined,
+    );
+    const config = { ...mappings(world, false), endpointSyncer: { createNamespaces: true } };
+    await world.startSync({ config });
+    const key = 'team-a/waits';
+    await world.createVirtual(key);
+    const note = await world.whenEvent(key, 'Terminating');
+    expect(note).toContain(
+      `The host namespace "${target}" is being deleted, so nothing can be created there.`,
+    );
+    const file = world.writeConfig(world.configuration({ config }, 0));
+    const status = await capturedRun(['status', '--config', file, '-n', 'team-a']);
+    expect(status.out).toMatch(/waits .* terminating +Terminating/);
+    const explained = await capturedRun(['explain', '--config', file, key]);
+    expect(explained.out).toContain(`host namespace "${target}" is being deleted since `);
+    const diff = await capturedRun(['diff', '--config', file, key]);
+    expect([diff.code, diff.err]).toEqual([2, expect.stringContaining(`failed Endpoints ${key}: ${note}`)]);
+    await world.host.merge('ConfigMap', [target, 'held'], { metadata: { finalizers: null } });
+    await there(world, 'a', 'waits');
+  });
+
   describe('with createNamespaces', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, (world) => ({
       config: { ...mappings(world, false), endpointSyncer: { createNamespaces: true } },

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { seededRandom } from '../support/random.ts';
-import type { KubeObject } from '../../src/kube/object.ts';
+import { keyOf, type KubeObject } from '../../src/kube/object.ts';
 import type { ClusterName } from '../../src/kube/types.ts';
 import { CONFIG, PLAIN, SECRET, simConfig, type Settings } from './daemon/sim-config.ts';
 import { SimDaemon } from './daemon/sim-daemon.ts';
@@ -72,6 +72,21 @@ class World {
     if (copy !== undefined) this.#clusters[this.#to].update(IMPORTS[this.#to].plural, change(copy), OTHER);
   }
 
+  /** The original changes. */
+  change(data: string): void {
+    const from = this.#to === 'host' ? 'virtual' : 'host';
+    const source = this.#to === 'host' ? VIRTUAL : { ...VIRTUAL, namespace: HOST_NAMESPACE };
+    const { plural } = IMPORTS[this.#to];
+    const original = this.#clusters[from].get(plural, keyOf(source));
+    if (original !== undefined)
+      this.#clusters[from].update(plural, { ...original, data: { k: data } }, OTHER);
+  }
+
+  notesOf(reason: string): unknown[] {
+    const events = this.#clusters.virtual.list('events').filter((event) => event['reason'] === reason);
+    return events.map((event) => event['note']);
+  }
+
   delete(): void {
     const { plural, copy } = IMPORTS[this.#to];
     this.#clusters[this.#to].delete(plural, copy, OTHER);
@@ -93,7 +108,7 @@ function withFinalizers(copy: KubeObject, finalizers: string[]): KubeObject {
 }
 
 test.each(['host', 'virtual'] as const)(
-  'a copy on the side %s that a finalizer keeps is not read all the time, and created again once it is gone',
+  'a copy on the side %s that a finalizer keeps is reported once and not read all the time, follows its original, and is created again once it is gone',
   async (to) => {
     const world = new World(to);
     await world.pass(10);
@@ -106,9 +121,17 @@ test.each(['host', 'virtual'] as const)(
     await world.pass(60);
     expect(world.requests.reads - before).toBeLessThan(30);
     expect(world.copy?.metadata['deletionTimestamp']).toBeDefined();
+    const [note, ...others] = world.notesOf('Terminating');
+    expect([note, others]).toEqual([
+      expect.stringMatching(/ is being deleted since .*, and waits for the finalizer example\.com\/hold\. /),
+      [],
+    ]);
+    world.change('djI=');
+    await world.pass(10);
+    expect(world.copy).toMatchObject({ metadata: { uid }, data: { k: 'djI=' } });
     world.edit((copy) => withFinalizers(copy, []));
     await world.pass(10);
-    expect(world.copy).toMatchObject({ data: { k: 'djE=' } });
+    expect(world.copy).toMatchObject({ data: { k: 'djI=' } });
     expect(world.copy?.metadata.uid).not.toBe(uid);
   },
 );

@@ -4,7 +4,7 @@ import { plainLines } from '../../base/excerpt.ts';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { unifiedHunks } from '../../base/unified-diff.ts';
-import { apiVersionOf, asJson, keyOf, type KubeObject, SECRETS } from '../../kube/object.ts';
+import { apiVersionOf, asJson, keyOf, objectKey, type KubeObject, SECRETS } from '../../kube/object.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
 import { type ExitWith, describeFailure, type Paint, paintFor } from '../output/terminal.ts';
@@ -15,6 +15,8 @@ import { type Connection, reaching, readSnapshot, planSnapshot, type WorldPlan }
 import { namespaceAdvice } from '../../syncer/reconcile/environment.ts';
 import { copiesLeft } from '../../syncer/copies-left.ts';
 import { outcomeOf } from '../../syncer/reconcile/controller.ts';
+import { describeTermination } from '../../syncer/reconcile/notices.ts';
+import { endingImport } from './object-status.ts';
 import type { Change, ObjectPlan } from '../../syncer/rehearsal.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
 
@@ -63,11 +65,30 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
   const isEverything = names.length === 0 && kind === undefined;
   if (isEverything) await noteCopiesLeft(connection);
   const chosen = isEverything ? plan.changes : changesAbout(plan.objects.filter(isChosen), plan);
+  noteEnds(plan, isEverything ? plan.objects : plan.objects.filter(isChosen));
   const paint = paintFor(process.stdout);
   const texts = chosen.flatMap((change) => formatChange(change, flags.showBookkeeping === true, paint) ?? []);
   process.stdout.write(texts.join(''));
   if (unknown.length > 0 || failed.length > 0) return ERROR;
   return texts.length > 0 ? 1 : 0;
+}
+
+/** What is being deleted has no difference of its own, and is replaced when it is gone. */
+function noteEnds({ references }: WorldPlan, objects: readonly ObjectPlan[]): void {
+  const note = (kind: string, object: KubeObject): void =>
+    void process.stderr.write(`note: ${kind} "${objectKey(object)}" ${describeTermination(object)}\n`);
+  for (const { kind, decision, seen } of objects)
+    if (decision.kind === 'terminating' && seen.host !== undefined)
+      note(`the host copy of ${kind.resource.kind}`, seen.host);
+  const named = new Set(
+    objects.flatMap((one) => one.references.map((each) => `${each.kind} ${keyOf(each)}`)),
+  );
+  for (const { seen } of references) {
+    const ending = endingImport(seen);
+    const { kind } = seen.kind.virtual;
+    if (ending !== undefined && named.has(`${kind} ${keyOf(seen.virtual)}`))
+      note(`the import of ${kind}`, ending);
+  }
 }
 
 /** Copies that this configuration no longer updates. They stay as they are, so they are no difference. */
@@ -83,10 +104,11 @@ async function noteCopiesLeft({ config, clusters }: Connection): Promise<void> {
   }
 }
 
-/** A missing host namespace is described as in the daemon's Event. */
+/** A host namespace that takes no copies is described as in the daemon's Event. */
 function whyFailed(error: unknown, { snapshot: { config } }: WorldPlan): string {
   const { warning } = outcomeOf(error, 0, namespaceAdvice(config));
-  return warning?.reason === 'NamespaceNotFound' ? warning.note : describeFailure(error);
+  const isOfNamespace = warning?.reason === 'NamespaceNotFound' || warning?.reason === 'Terminating';
+  return isOfNamespace ? warning.note : describeFailure(error);
 }
 
 /** Changes of these objects, of their copies, and of the objects that they reference. */

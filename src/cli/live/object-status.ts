@@ -1,9 +1,10 @@
 /** Why an object is, or is not, in sync or imported: one state, one reason, one sentence. Pure. */
 
 import { InvariantError, messageOf, PatchError } from '../../base/errors.ts';
-import { ENDPOINT_SLICES, keyOf } from '../../kube/object.ts';
+import { ENDPOINT_SLICES, isTerminating, keyOf, type KubeObject } from '../../kube/object.ts';
 import { isNamespaceMissing } from '../../syncer/reconcile/controller.ts';
-import { describeTermination } from '../../syncer/reconcile/notices.ts';
+import { isNamespaceTerminating } from '../../kube/status-error.ts';
+import { describeNamespaceEnd, describeTermination } from '../../syncer/reconcile/notices.ts';
 import {
   type AfterTermination,
   CONTROLLED_BY,
@@ -20,7 +21,7 @@ import { MANAGED_BY } from '../../syncer/kinds/endpoint-slices.ts';
 import type { CopyAddress } from '../../syncer/kinds/kind.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { disablingSetting } from '../../syncer/kinds/synced-kinds.ts';
-import type { Target, WorldPlan } from './snapshot.ts';
+import type { Snapshot, Target, WorldPlan } from './snapshot.ts';
 import { namespaceAdvice } from '../../syncer/reconcile/environment.ts';
 
 type State = 'synced' | 'pending' | 'terminating' | 'skipped' | 'refused' | 'failed' | 'contested';
@@ -36,7 +37,7 @@ export interface StatusFacts extends Pick<DaemonState, 'lease' | 'runsOther'> {
   readonly nowMs: number;
   /** Of the daemon about this object, the latest first. */
   readonly events: readonly ReportedEvent[];
-  readonly missingNamespaces: ReadonlySet<string>;
+  readonly closedNamespaces: Snapshot['closedNamespaces'];
   /** What the user can do about one of them. */
   readonly namespaceAdvice: string;
   readonly fleetNote?: DaemonState['fleetNote'];
@@ -57,13 +58,13 @@ const RECENT_MS = 10 * 60_000;
 
 /** What the status of every object of a plan depends on. */
 export function factsOf(
-  { snapshot: { config, missingNamespaces }, objection }: WorldPlan,
+  { snapshot: { config, closedNamespaces }, objection }: WorldPlan,
   reports: Pick<StatusFacts, 'fleetNote' | 'nowMs' | 'lease' | 'runsOther'>,
 ): Omit<StatusFacts, 'events'> {
   return {
     ...reports,
     objection,
-    missingNamespaces,
+    closedNamespaces,
     namespaceAdvice: namespaceAdvice(config),
     syncsServices: config.services.mode === 'sync',
     missingRights: [],
@@ -90,7 +91,8 @@ export function statusOf(plan: ObjectPlan, facts: StatusFacts): SyncStatus {
     case 'update':
     case 'rewrite':
     case 'takeOver':
-      if (error === undefined || isNamespaceMissing(error)) return inProgress(plan, decision, facts, what);
+      if (error === undefined || isNamespaceMissing(error) || isNamespaceTerminating(error))
+        return inProgress(plan, decision, facts, what);
       return failed(error, what, facts);
   }
 }
@@ -146,7 +148,12 @@ function inProgress(plan: ObjectPlan, decision: WriteDecision, facts: StatusFact
     const rights = facts.missingRights.join(', ');
     return statusAs('failed', 'MissingRight', `${what} is not synced: a right is missing: ${rights}`);
   }
-  if (target !== undefined && facts.missingNamespaces.has(target.namespace)) {
+  if (target !== undefined && facts.closedNamespaces.has(target.namespace)) {
+    const namespace = facts.closedNamespaces.get(target.namespace);
+    if (namespace !== undefined) {
+      const why = `host namespace "${target.namespace}" ${describeNamespaceEnd(namespace)}`;
+      return statusAs('terminating', 'Terminating', `${what} is not synced: ${why}`);
+    }
     const why = `host namespace "${target.namespace}" does not exist; ${facts.namespaceAdvice}`;
     return statusAs('failed', 'NamespaceNotFound', `${what} is not synced: ${why}`);
   }
@@ -337,6 +344,13 @@ export function statusOfImport(
   }
   if (changes.length > 0 && fleetNote !== undefined) return ofFleet(what, fleetNote);
   if (changes.length > 0 && runsOther) return otherConfiguration(what);
+  const ending = endingImport(seen);
+  if (ending !== undefined) {
+    const side = ending === seen.imported ? 'in the virtual cluster' : 'on the host';
+    const outlook = isReferenced ? 'it is created again when it is gone' : 'nothing takes its place';
+    const sentence = `${what}: its copy ${quotedKey(ending.metadata)} ${side} ${describeTermination(ending)}; ${outlook}`;
+    return statusAs('terminating', 'Terminating', sentence);
+  }
   if (changes.length > 0) {
     const reason = changes.map((change) => change.reason).join(', ');
     const verb = changes.every(({ after }) => after === undefined) ? 'deleted' : 'written';
@@ -357,6 +371,11 @@ export function statusOfImport(
     case 'none':
       return notImported(what, { seen, decision });
   }
+}
+
+/** The copy that is being deleted, on either side. */
+export function endingImport({ ours, imported }: ReferencePlan['seen']): KubeObject | undefined {
+  return [...ours, ...(imported ? [imported] : [])].find((copy) => isTerminating(copy));
 }
 
 /** An import that is not deleted although no synced object references it: what an object references that cannot be translated is unknown. */

@@ -15,6 +15,7 @@ import {
   type NamespacedName,
   type ObjectKey,
   type Resource,
+  isTerminating,
 } from '../../kube/object.ts';
 import {
   rehearse,
@@ -72,8 +73,8 @@ export interface Snapshot {
   readonly services: KindSnapshot;
   /** Of every kind that references may lead to. */
   readonly referenced: readonly (KindSnapshot & { readonly kind: ReferencedKind })[];
-  /** Host namespaces that copies belong to and that do not exist. */
-  readonly missingNamespaces: ReadonlySet<string>;
+  /** Host namespaces that copies belong to and that take none: the one that is being deleted; undefined: there is none of this name. */
+  readonly closedNamespaces: ReadonlyMap<string, KubeObject | undefined>;
   readonly owner: OwnerReference | undefined;
   readonly identity: Identity;
   /** Kinds that are not synced and may not be listed, with the reason. */
@@ -150,8 +151,8 @@ export async function readSnapshot(
   const referenced = (await Promise.all(reads)).flat();
   const { names } = createTranslators(config);
   const virtual = kinds.flatMap((one) => (synced.has(one.resource.plural) ? one.virtual : []));
-  const missingNamespaces = await missingOf(clusters.host, targetNamespaces(virtual, names));
-  return { config, kinds, services, referenced, missingNamespaces, owner, identity, unreadable };
+  const closedNamespaces = await closedOf(clusters.host, targetNamespaces(virtual, names));
+  return { config, kinds, services, referenced, closedNamespaces, owner, identity, unreadable };
 }
 
 /**
@@ -246,16 +247,20 @@ function targetNamespaces(virtual: readonly KubeObject[], names: NameTranslator)
 }
 
 /** A namespace that may not be read counts as existing. */
-async function missingOf(host: ClusterClient, namespaces: ReadonlySet<string>): Promise<Set<string>> {
-  const missing = new Set<string>();
+async function closedOf(
+  host: ClusterClient,
+  namespaces: ReadonlySet<string>,
+): Promise<Snapshot['closedNamespaces']> {
+  const closed = new Map<string, KubeObject | undefined>();
   for (const name of namespaces) {
     try {
-      await host.get(NAMESPACES, { namespace: '', name });
+      const namespace = await host.get(NAMESPACES, { namespace: '', name });
+      if (isTerminating(namespace)) closed.set(name, namespace);
     } catch (error) {
-      if (isNotFound(error)) missing.add(name);
+      if (isNotFound(error)) closed.set(name, undefined);
     }
   }
-  return missing;
+  return closed;
 }
 
 // Both clusters of a configuration, for one command: connected, with the host namespace filled in.
@@ -327,7 +332,7 @@ export interface PlanOptions {
 }
 
 export async function planSnapshot(snapshot: Snapshot, options: PlanOptions = {}): Promise<WorldPlan> {
-  const { config, kinds, services, referenced, missingNamespaces, owner, identity } = snapshot;
+  const { config, kinds, services, referenced, closedNamespaces, owner, identity } = snapshot;
   const others = [
     { virtual: SERVICES, host: SERVICES, sides: services },
     ...referenced.map(({ kind, ...sides }) => ({ virtual: kind.virtual, host: kind.host, sides })),
@@ -344,7 +349,7 @@ export async function planSnapshot(snapshot: Snapshot, options: PlanOptions = {}
   const rehearsal = await rehearse({
     config,
     clusters: { virtual: collections('virtual'), host: collections('host') },
-    missingNamespaces,
+    closedNamespaces,
     discoveries: discoveriesOf(referenced),
     owner,
     identity,

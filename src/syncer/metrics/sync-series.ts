@@ -43,6 +43,7 @@ const BLOCKED = [
   'PatchFailed',
   'SyncError',
   'Contested',
+  'Terminating',
   'ReferenceNotFound',
   'ReferenceNotAllowed',
 ];

@@ -5,7 +5,13 @@ import { parseKey, type ObjectKey } from '../../kube/object.ts';
 import { isReported, type LogFields } from '../../base/logger.ts';
 import { backoffDelayMs } from '../../base/retry.ts';
 import { WorkQueue, type KeyPriority } from '../../kube/work-queue.ts';
-import { StatusError, isAlreadyExists, isConflict, isNotFound } from '../../kube/status-error.ts';
+import {
+  StatusError,
+  isAlreadyExists,
+  isConflict,
+  isNamespaceTerminating,
+  isNotFound,
+} from '../../kube/status-error.ts';
 import { TransportError } from '../../kube/types.ts';
 import type { ControllerSeries, ReconcileLabel } from '../metrics/metrics.ts';
 import type { VirtualObjectId } from './dry-run.ts';
@@ -309,7 +315,7 @@ function isExpected(error: unknown): boolean {
   return [PatchError, StatusError, TransportError, TerminalError].some((type) => error instanceof type);
 }
 
-export type WarningReason = 'SyncError' | 'PatchFailed' | 'NamespaceNotFound';
+export type WarningReason = 'SyncError' | 'PatchFailed' | 'NamespaceNotFound' | 'Terminating';
 
 export interface Outcome {
   /** With the key's back-off; as the API server asked, bounded by the work queue; or only after a change. */
@@ -332,6 +338,13 @@ export function outcomeOf(error: unknown, failures: number, advice: string): Out
       const note = `The host namespace "${namespace}" does not exist: ${advice}. Syncing resumes automatically.`;
       return { retry: 'backoff', warning: { reason: 'NamespaceNotFound', note } };
     }
+    if (isNamespaceTerminating(error)) {
+      const [, name = ''] = TERMINATED.exec(error.message) ?? [];
+      const note =
+        `The host namespace "${name}" is being deleted, so nothing can be created there. Its status.conditions say what it waits ` +
+        'for. Syncing resumes automatically when it exists again.';
+      return { retry: 'backoff', warning: { reason: 'Terminating', note } };
+    }
   }
   const isSilent = error instanceof TransportError && failures < SILENT_FAILURES_MAX;
   return {
@@ -339,6 +352,8 @@ export function outcomeOf(error: unknown, failures: number, advice: string): Out
     warning: isSilent ? undefined : syncError(error),
   };
 }
+
+const TERMINATED = /namespace (\S+) because it is being terminated/;
 
 /** The host namespace does not exist: the Status of the API server has `namespaces` as `details.kind`. */
 export function isNamespaceMissing(error: unknown): boolean {

@@ -10,7 +10,7 @@ import { describeTermination, terminatingNotice } from './notices.ts';
 import { updatePair } from './pair-update.ts';
 
 /** Most finalizers are removed within seconds, so an Event says only of others that they are waited for. */
-const REPORTED_AFTER_MS = 30_000;
+export const REPORTED_AFTER_MS = 30_000;
 
 /** The end of the host object causes an event, and the key is decided again. */
 export async function awaitEnd(

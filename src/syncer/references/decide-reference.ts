@@ -52,7 +52,8 @@ export type ReferenceProblemReason =
   | 'ReferenceNotFound'
   | 'ReferenceNotAllowed'
   | 'NotManaged'
-  | 'NamespaceNotFound';
+  | 'NamespaceNotFound'
+  | 'Terminating';
 
 export interface ReferenceNotice {
   readonly reason: ReferenceProblemReason;
@@ -173,6 +174,16 @@ export function namespaceNotFound({ kind, virtual }: ReferenceObservation): Refe
     note:
       `${describeReference(kind, virtual)} is referenced and exists on the host, but the virtual cluster has no namespace ` +
       `"${virtual.namespace}". Create it there; the import resumes automatically.`,
+  };
+}
+
+/** The namespace of the reference is being deleted in the virtual cluster. */
+export function namespaceEnding({ kind, virtual }: ReferenceObservation): ReferenceProblem {
+  return {
+    reason: 'Terminating',
+    note:
+      `${describeReference(kind, virtual)} is referenced and exists on the host, but namespace "${virtual.namespace}" of the virtual ` +
+      'cluster is being deleted, so it is not imported there.',
   };
 }
 

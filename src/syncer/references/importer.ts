@@ -2,8 +2,20 @@
 
 import type { Clock } from '../../base/clock.ts';
 import { invariant } from '../../base/errors.ts';
-import { keyOf, nameOf, objectKey, type KubeObject, type NamespacedName } from '../../kube/object.ts';
-import { ignoreNotFound, isAlreadyExists, isConflict } from '../../kube/status-error.ts';
+import {
+  isTerminating,
+  keyOf,
+  nameOf,
+  objectKey,
+  type KubeObject,
+  type NamespacedName,
+} from '../../kube/object.ts';
+import {
+  ignoreNotFound,
+  isAlreadyExists,
+  isConflict,
+  isNamespaceTerminating,
+} from '../../kube/status-error.ts';
 import type { ClusterName } from '../../kube/types.ts';
 import { isNamespaceMissing, UNCHANGED, type ReconcileResult } from '../reconcile/controller.ts';
 import {
@@ -18,12 +30,15 @@ import {
   type RecreationDelays,
 } from '../reconcile/guards.ts';
 import { changedPaths } from '../reconcile/object-diff.ts';
+import { describeTermination } from '../reconcile/notices.ts';
 import { isSameVersion, ObjectState } from '../reconcile/object-state.ts';
+import { REPORTED_AFTER_MS } from '../reconcile/termination.ts';
 import { needsWrite } from '../translate/content.ts';
 import { MANAGED_BY_LABEL } from '../translate/labels.ts';
 import {
   decideReference,
   decideUnreferenced,
+  namespaceEnding,
   namespaceNotFound,
   observeReference,
   surplusCopies,
@@ -45,6 +60,7 @@ import { parseReferenceId, type ReferenceId, type ReferenceIndex } from './refer
 import {
   alteredNote,
   contestedNote,
+  endingNote,
   importedNote,
   replacedNote,
   type ReferenceNotices,
@@ -223,6 +239,10 @@ export class Importer {
         result = OF_ANOTHER_CLUSTER;
         continue;
       }
+      if (isTerminating(copy)) {
+        result = { ...ENDING, note: noteOfEnd(copy) };
+        continue;
+      }
       await this.#delete(caches.sides.host, copy, why);
       this.#forget(id, 'host');
       result = { ...result, outcome: 'deleted', reason: UNREFERENCED };
@@ -231,6 +251,7 @@ export class Importer {
     if (imported === undefined || decision.action === 'to-virtual' || decision.action === 'paused')
       return result;
     if (!isReferenced && !changes.isDispensable(imported)) return STILL_IN_USE;
+    if (isTerminating(imported)) return { ...ENDING, note: noteOfEnd(imported) };
     await this.#delete(caches.sides.virtual, imported, why);
     caches.forgetImport(imported.metadata.uid ?? '');
     this.#forget(id, 'virtual');
@@ -300,8 +321,7 @@ export class Importer {
         await this.#options.environment.owner.refresh();
     } else {
       this.#options.notices.problem(job.id, undefined);
-      if (state.isInStep(source, copy)) return UNCHANGED;
-      if (isBeingDeleted(copy)) return WAITING_FOR_FINALIZERS;
+      if (state.isInStep(source, copy)) return this.#inStep(job, copy, state);
       // Only corrections are delayed. Changes of the source are written immediately.
       const waitMs = state.isSourceUnchanged(source) ? correctionWaitMs(state.contest, nowMs) : 0;
       if (waitMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs };
@@ -325,6 +345,8 @@ export class Importer {
     } catch (error) {
       if (mirror.to === 'virtual' && isNamespaceMissing(error))
         return this.#refuse(id, namespaceNotFound(job.seen));
+      if (mirror.to === 'virtual' && isNamespaceTerminating(error))
+        return this.#refuse(id, namespaceEnding(job.seen));
       if (!isAlreadyExists(error)) throw error;
       return this.#resolveNameTaken(job, mirror, error);
     }
@@ -358,23 +380,39 @@ export class Importer {
     const wanted = await mirror.forge(full, actual);
     if (!needsWrite(wanted, actual)) {
       state.markSynced(full, actual);
-      return UNCHANGED;
+      return this.#inStep(job, actual, state);
     }
     const verdict = this.#drift(state, full);
     if (verdict.waitMs > 0) return this.#waitWhileContested(job, verdict);
     try {
       const { writer, resource } = caches.sides[to];
       if (isKnownImmutable(actual, wanted, resource))
-        return await this.#deleteToRecreate(job, mirror, actual);
+        return isTerminating(actual)
+          ? this.#inStep(job, actual, state)
+          : await this.#deleteToRecreate(job, mirror, actual);
       const stored = await writer.update(wanted, DIFFERS[to]);
       await this.#markSynced(job, mirror, { full, stored, sent: actual });
       return { outcome: 'updated', reason: DIFFERS[to] };
     } catch (error) {
-      if (isRefusedAsImmutable(error, caches.sides[to].resource))
+      if (isRefusedAsImmutable(error, caches.sides[to].resource) && !isTerminating(actual))
         return this.#deleteToRecreate(job, mirror, actual);
       if (isConflict(error)) await this.#readPlace(job, mirror);
       throw error;
     }
+  }
+
+  /** What flows to a copy goes on being written while finalizers keep it there. Its end causes an event, and it is created again. */
+  #inStep({ id, seen }: ImportJob, copy: KubeObject, state: ImportState): ReconcileResult {
+    if (!isTerminating(copy)) return UNCHANGED;
+    const nowMs = this.#clock.monotonicMs();
+    const termination = state.noteTermination(copy.metadata.uid, nowMs, false);
+    const waiting = { ...ENDING, note: noteOfEnd(copy) };
+    if (termination.isReported) return waiting;
+    const leftMs = termination.sinceMs + REPORTED_AFTER_MS - nowMs;
+    if (leftMs > 0) return { ...waiting, waitMs: leftMs };
+    termination.isReported = true;
+    this.#options.notices.alert(id, 'Terminating', endingNote(seen, state.to, copy));
+    return waiting;
   }
 
   async #deleteToRecreate(
@@ -466,12 +504,12 @@ export class Importer {
   }
 }
 
-/** Its removal causes an event. */
-const WAITING_FOR_FINALIZERS: ReconcileResult = {
-  outcome: 'again',
-  reason: 'copy is being deleted',
-  waitMs: 5000,
-};
+/** The end of a copy causes an event. */
+const ENDING = { outcome: 'waiting', reason: 'Terminating' } as const;
+
+function noteOfEnd(copy: KubeObject): string {
+  return `"${objectKey(copy)}" ${describeTermination(copy)}`;
+}
 
 /** The cache is behind the API server; the event usually arrives sooner. */
 const REQUEUE_AFTER_MS = 500;
@@ -480,10 +518,11 @@ function requeued(reason: string): ReconcileResult {
   return { outcome: 'again', reason, waitMs: REQUEUE_AFTER_MS };
 }
 
-function isBeingDeleted({ metadata }: KubeObject): boolean {
-  return metadata.deletionTimestamp !== undefined;
-}
-
+/** The cache may be behind the deletion of what is there. */
 function isSameObject(actual: KubeObject | undefined, copy: KubeObject): actual is KubeObject {
-  return actual !== undefined && actual.metadata.uid === copy.metadata.uid && !isBeingDeleted(actual);
+  return (
+    actual !== undefined &&
+    actual.metadata.uid === copy.metadata.uid &&
+    isTerminating(actual) === isTerminating(copy)
+  );
 }

@@ -1,7 +1,8 @@
 /** Kubernetes Events about references, recorded on the referrers. */
 
 import type { ClusterName, RecordedEvent } from '../../kube/types.ts';
-import { keyOf, nameOf, type KubeObject, type NamespacedName } from '../../kube/object.ts';
+import { keyOf, nameOf, objectKey, type KubeObject, type NamespacedName } from '../../kube/object.ts';
+import { describeTermination } from '../reconcile/notices.ts';
 import { listedPaths } from '../reconcile/object-diff.ts';
 import type { ReferenceObservation, ReferenceProblem } from './decide-reference.ts';
 import type { ReferenceEnvironment } from './environment.ts';
@@ -113,5 +114,15 @@ export function alteredNote(
   return (
     `The copy of ${describeReference(kind, virtual)} was changed by the ${whose}'s admission: ` +
     `${listedPaths(paths)}. Exempt the copy from the webhook or policy that changes it.`
+  );
+}
+
+/** `copy` is being deleted, on the side `to`. */
+export function endingNote({ kind, virtual }: Referenced, to: ClusterName, copy: KubeObject): string {
+  const where = to === 'host' ? 'on the host' : 'in the virtual cluster';
+  return (
+    `The copy "${objectKey(copy)}" of ${describeReference(kind, virtual)} ${where} ${describeTermination(copy)}. ` +
+    'Until then it gets the changes of its original. It is created again when it is gone. ' +
+    'The program that owns a finalizer removes it; if that program is gone, remove the finalizer.'
   );
 }

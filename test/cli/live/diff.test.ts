@@ -234,7 +234,7 @@ describe('diff', () => {
     async ({ createNamespaces, failures, places }) => {
       const web = stored({ apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'a', namespace: 'c' } });
       const snapshot = snapshotOf({ virtual: [web], host: [] }, { ...CONFIG, createNamespaces });
-      const missing = { ...snapshot, missingNamespaces: new Set(['host']) };
+      const missing = { ...snapshot, closedNamespaces: new Map([['host', undefined]]) };
       const { objects, changes } = await planSnapshot(missing, { sandbox });
       expect(objects.flatMap(({ error }) => (error instanceof StatusError ? error.reason : []))).toEqual(
         failures,

@@ -34,7 +34,7 @@ export function snapshotOf({ virtual, host }: MemoryClusters, config: Config): S
     kinds: SYNCABLE_RESOURCES.map((resource) => ({ resource, ...ofKind(resource.kind) })),
     services: ofKind('Service'),
     referenced: [{ kind: secrets, ...ofKind(SECRETS.kind) }],
-    missingNamespaces: new Set(),
+    closedNamespaces: new Map(),
     owner: undefined,
     identity: { uid: 'same', known: 'same', isAdopted: false, lease: undefined },
     unreadable: [],

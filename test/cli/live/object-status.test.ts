@@ -7,6 +7,7 @@ import {
   type SyncStatus,
 } from '../../../src/cli/live/object-status.ts';
 import { describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../../src/kube/object.ts';
 import { findTarget, planSnapshot } from '../../../src/cli/live/snapshot.ts';
 import { namespaceAdvice } from '../../../src/syncer/reconcile/environment.ts';
 import { KIND_CASES } from './kind-status-cases.ts';
@@ -31,6 +32,29 @@ const ofController = object(
   {},
   { labels: { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' } },
 );
+
+const ENDS_AT = '2026-11-28T10:00:00Z';
+
+function ending(one: KubeObject): KubeObject {
+  const metadata = { ...one.metadata, deletionTimestamp: ENDS_AT, finalizers: ['example.com/hold'] };
+  return { ...one, metadata };
+}
+
+/** As a kube-apiserver shows it whose namespace controller waits for an object. */
+function endingNamespace(): KubeObject {
+  const message =
+    'Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances';
+  const conditions = [
+    {
+      type: 'NamespaceDeletionDiscoveryFailure',
+      status: 'False',
+      message: 'All resources successfully discovered',
+    },
+    { type: 'NamespaceFinalizersRemaining', status: 'True', message },
+  ];
+  const metadata = { name: 'host', deletionTimestamp: ENDS_AT };
+  return { apiVersion: 'v1', kind: 'Namespace', metadata, status: { phase: 'Terminating', conditions } };
+}
 
 const CASES: Record<string, Case> = {
   'in step': {
@@ -130,11 +154,20 @@ const CASES: Record<string, Case> = {
   },
   'a host namespace that does not exist': {
     virtual: [web()],
-    facts: { missingNamespaces: new Set(['host']) },
+    facts: { closedNamespaces: new Map([['host', undefined]]) },
     expected: [
       'failed',
       'NamespaceNotFound',
       'Endpoints "shop/web" is not synced: host namespace "host" does not exist; create it, correct endpointSyncer.host.namespace, or set endpointSyncer.createNamespaces to true',
+    ],
+  },
+  'a host namespace that is being deleted': {
+    virtual: [web()],
+    facts: { closedNamespaces: new Map([['host', endingNamespace()]]) },
+    expected: [
+      'terminating',
+      'Terminating',
+      'Endpoints "shop/web" is not synced: host namespace "host" is being deleted since 2026-11-28T10:00:00Z: Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances',
     ],
   },
   'opted out': {
@@ -374,6 +407,19 @@ const CASES: Record<string, Case> = {
     key: 'shop/tls',
     expected: ['synced', '', /^Secret "shop\/tls" is imported into the host as "host\/v[0-9a-z]{13}"$/],
   },
+  'an import that a finalizer holds': {
+    virtual: [web({ secret: 'tls' }), object('Secret', 'shop/tls')],
+    after: ({ virtual, host }) => ({
+      virtual,
+      host: host.map((one) => (one.kind === 'Secret' ? ending(one) : one)),
+    }),
+    key: 'shop/tls',
+    expected: [
+      'terminating',
+      'Terminating',
+      /^Secret "shop\/tls": its copy "host\/v\w+" on the host is being deleted since 2026-11-28T10:00:00Z, and waits for the finalizer example\.com\/hold; it is created again when it is gone$/,
+    ],
+  },
   'an import from the host': {
     virtual: [web({ secret: 'tls' })],
     host: [object('Secret', 'host/tls')],
@@ -481,7 +527,7 @@ async function statusIn({
   return statusOf(target.plan, {
     nowMs: NOW,
     events: [],
-    missingNamespaces: new Set(),
+    closedNamespaces: new Map(),
     namespaceAdvice: namespaceAdvice(loaded),
     lease: undefined,
     runsOther: false,
