@@ -11,7 +11,7 @@ import { startManagementApi, type ManagementApi } from '../access-keys/managemen
 import { createLogger, type Logger } from '../base/logger.ts';
 import { addConfigOptions, API_FIELDS, managementInput } from './config-options.ts';
 import type { ExitWith } from './output/terminal.ts';
-import { stopSignals } from './process-lifecycle.ts';
+import { logWarnings, stopSignals } from './process-lifecycle.ts';
 import { packageVersion, programParts } from './installation.ts';
 import { growYoungGeneration } from './heap-growth.ts';
 
@@ -24,7 +24,7 @@ async function api(command: Command): Promise<number> {
   const loaded = await loadConfig(managementInput(command));
   growYoungGeneration();
   const logger = await createLogger(loaded.config.log);
-  for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
+  logWarnings(loaded, logger);
   using stop = stopSignals({ ignoresHangUp: true });
   const metrics = new SeriesRegistry();
   processSeries(metrics, packageVersion());

@@ -71,6 +71,7 @@ export function reloadOnChange({ loaded, load, daemon, clock, logger }: ReloadOp
       rejectEmptied(files, running);
       await daemon.reload(next.config, next.textHash);
       running = files;
+      logWarnings(next, logger);
     } catch (error) {
       if (error instanceof InvalidConfigError) ({ files } = error);
       if (files !== undefined && !agree(files, texts)) return files;
@@ -82,6 +83,11 @@ export function reloadOnChange({ loaded, load, daemon, clock, logger }: ReloadOp
     return files;
   };
   return watchConfigFiles(loaded.files, reload, clock);
+}
+
+/** Settings that are valid, and most likely a mistake. */
+export function logWarnings({ warnings }: LoadedConfig, logger: Logger): void {
+  for (const { path, message } of warnings) logger.warn({ path }, message);
 }
 
 /** A file without any setting is valid, but where the running one had some it is more likely an accident, such as a full disk. */

@@ -12,7 +12,7 @@ import { createLogger, type Logger } from '../base/logger.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 import { CONFIG_CHECKS } from '../syncer/config-checks.ts';
 import { type ExitWith, usageError } from './output/terminal.ts';
-import { exitAfterGracePeriod, reloadOnChange, stopSignals } from './process-lifecycle.ts';
+import { exitAfterGracePeriod, logWarnings, reloadOnChange, stopSignals } from './process-lifecycle.ts';
 import { formatListing, outputOption, resourceName } from './output/listing.ts';
 import { parseKey } from '../kube/object.ts';
 import { programParts } from './installation.ts';
@@ -51,7 +51,7 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   const loaded = await load();
   const { config, textHash } = loaded;
   const logger = await createLogger(config.log);
-  for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
+  logWarnings(loaded, logger);
   using stop = stopSignals({ ignoresHangUp: true });
   const heap = createStartupHeap();
   heap.grow();

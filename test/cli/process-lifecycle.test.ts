@@ -203,6 +203,17 @@ describe('a running daemon', () => {
     );
   });
 
+  test('is told of what is most likely a mistake in a changed configuration, as at its start', async () => {
+    const file = fileNamed('config.yaml', PATCHED);
+    const { applied, log, look } = await running(file);
+    writeFileSync(file, `${OTHER}toHost: {}\n`);
+    await look(2);
+    await whenSome(applied);
+    expect(log).toMatchObject([
+      { level: 'warn', path: 'toHost', msg: 'this key is not read: it belongs below sync' },
+    ]);
+  });
+
   test('has its configuration again when the file has its old content again', async () => {
     const file = fileNamed('config.yaml', PATCHED);
     const { applied, log, look } = await running(file);
