@@ -59,6 +59,11 @@ export class Turns<T> {
     return undefined;
   }
 
+  /** All of them, group by group. */
+  *entries(): Generator<readonly [string, T]> {
+    for (const group of this.#groups.values()) yield* group;
+  }
+
   clear(): void {
     this.#groups.clear();
     this.#size = 0;

@@ -32,6 +32,34 @@ describe.each(Object.entries(HOSTILE_EXPRESSIONS))('%s', (_what, expression) => 
   });
 });
 
+/** Less than an expression may take, on each of so many objects that their namespace keeps the sandbox busy for long. */
+const SLOW =
+  'value.startsWith("slow") ? (() => { let n = 0; while (n < 1e8) n++; return value + n })() : value';
+const LIMITS = { sandbox: { expressionTimeout: '10s', batchTimeout: '20s' } };
+
+test('values of one namespace that take long, but not too long', async ({ expect }) => {
+  await using world = await newEmbeddedWorld();
+  const patches = [{ path: `metadata.annotations["${NOTE}"]`, expression: SLOW }];
+  await world.startSync({
+    config: { endpointSyncer: LIMITS, sync: { toHost: { endpoints: { enabled: true, patches } } } },
+  });
+  for (const namespace of ['slow', 'good']) await world.virtualNamespace(namespace);
+  await world.createVirtual('good/web', { annotations: { [NOTE]: 'created' } });
+  await whenNoted(world, 'created');
+  const slow = Array.from({ length: 500 }, (_, at) => `slow/web-${at}`);
+  await Promise.all(
+    slow.map((key, at) => world.createVirtual(key, { annotations: { [NOTE]: `slow ${at}` } })),
+  );
+  for (let at = 0; at < 3; at++) {
+    const before = (await world.copies()).length;
+    await world.mergeVirtual('good/web', { metadata: { annotations: { [NOTE]: `update ${at}.` } } });
+    await whenNoted(world, `update ${at}.`);
+    // Without turns, all those that are being decided come first.
+    expect((await world.copies()).length - before).toBeLessThan(10);
+  }
+  expect((await world.copies()).length).toBeLessThan(slow.length);
+});
+
 async function whenNoted(world: World, value: string): Promise<string> {
   const noteOf = ({ metadata }: KubeObject): string => metadata.annotations?.[NOTE] ?? '';
   return noteOf(await world.whenCopy('good/web', (copy) => noteOf(copy).startsWith(value), UPDATED));

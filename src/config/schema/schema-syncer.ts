@@ -94,7 +94,7 @@ const sandbox = withRule(
       '100ms',
     ),
     batchTimeout: duration(
-      'Maximum processor time of one batch of expressions.',
+      'Maximum processor time of one expression for all its values in one object.',
       { minMs: 10, maxMs: 5 * MINUTE_MS },
       '1s',
     ),

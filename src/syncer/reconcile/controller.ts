@@ -107,9 +107,11 @@ export class Controller {
   #turn: Promise<void> | undefined;
 
   constructor(options: ControllerOptions) {
-    const { name, clock, config, metrics } = options;
+    const { name, clock, config, metrics, identify } = options;
     this.#options = options;
-    this.queue = new WorkQueue({ clock, metrics: metrics.queue(name) });
+    // A user of one virtual namespace may change any number of its objects.
+    const groupOf = (key: ObjectKey): string => parseKey(identify(key).key).namespace;
+    this.queue = new WorkQueue({ clock, metrics: metrics.queue(name), groupOf });
     this.#series = metrics.controller(name, config.workers);
   }
 

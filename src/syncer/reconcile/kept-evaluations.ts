@@ -1,5 +1,6 @@
-/** The evaluator of the reconciles of one kind. None of them waits for the throttled process, which may take minutes: the reconcile is postponed, and the result
- * is kept for the next one of the key. For the main process they wait, so that those of one moment form a batch. */
+/** The evaluator of the reconciles of one kind. None of them waits for the throttled process, which may take minutes, nor for the main one while it is busy with
+ * expressions that take long: the reconcile is postponed, and the result is kept for the next one of the key. Otherwise they wait for the main process,
+ * so that those of one moment form a batch. */
 
 import { Postponed } from '../../base/errors.ts';
 import { keyOf, type ObjectKey } from '../../kube/object.ts';
@@ -35,10 +36,16 @@ export class KeptEvaluations implements Evaluator {
       if (kept.response === undefined) throw postponed(kept);
       return kept.response;
     }
-    const { promise: isPostponed, resolve: postpone } = Promise.withResolvers<() => void>();
+    const { promise: isPostponed, resolve } = Promise.withResolvers<void>();
+    let withdraw: () => void;
+    const postpone = (again: () => void): void => {
+      withdraw = again;
+      resolve();
+    };
     const response = this.#evaluator.evaluate({ ...request, postpone });
     if (!(response instanceof Promise)) return response;
-    return Promise.race([response, isPostponed.then((withdraw) => this.#keep(request, response, withdraw))]);
+    const postponing = isPostponed.then(() => this.#keep(request, response, () => withdraw()));
+    return Promise.race([response, postponing]);
   }
 
   /** A reconcile of the key has ended: what it did not request is outdated, and without a postponement, everything is. */

@@ -51,7 +51,7 @@ export type Stop =
   | 'timeout'
   /** The same, but the child got too little processor time to attribute it to an expression. */
   | 'starved'
-  /** The batch as a whole took too long. */
+  /** The batch has had its turn; of an object, all of its matches together took too long. */
   | 'late'
   /** The call failed for a reason outside the expression. */
   | 'failed'
@@ -88,6 +88,8 @@ export class Batch {
   #errors: Map<number, EvaluateError> | undefined;
   /** The first job of the part that was sent last. */
   #sentAt = 0;
+  /** That the first job has had to itself, without being finished. */
+  #turns = 0;
   /** `matchesLeft` when it was last sent to a new process, because earlier matches may have used the memory. */
   #retriedFreshAt: number | undefined;
   /** It is to be the first in a new process. */
@@ -101,6 +103,11 @@ export class Batch {
   /** Free for a single match. */
   get isCareful(): boolean {
     return this.#isCareful || this.#matchesLeft === 1;
+  }
+
+  /** A match of it may take long: no other batch waits behind it. */
+  get isSuspect(): boolean {
+    return this.#isCareful;
   }
 
   get needsFresh(): boolean {
@@ -182,8 +189,10 @@ export class Batch {
     if (stop === 'starved' && this.isCareful && this.starvations < STARVATIONS_MAX) {
       this.starvations += 1;
     } else if (stop === 'late') {
-      // Only the first object had the whole time; the others are sent again.
-      if (this.#at === this.#sentAt) this.#failNext(recordStop(job, stop));
+      const { batchTimeoutMs, turnMs } = job.isolate.message;
+      // Only the first object can have had the whole turn.
+      this.#turns = this.#at === this.#sentAt ? this.#turns + 1 : 0;
+      if (this.#turns * turnMs >= batchTimeoutMs) this.#failNext(recordStop(job, stop));
     } else if (!this.isCareful) {
       this.#isCareful = true;
     } else if (isAmbiguous(stop, isFresh) && this.#retriedFreshAt !== this.#matchesLeft) {
@@ -229,6 +238,7 @@ export class Batch {
     const [values, errors] = [this.#values, this.#errors];
     [this.#values, this.#errors] = [[], undefined];
     this.#at++;
+    this.#turns = 0;
     job.complete(values, errors);
   }
 }

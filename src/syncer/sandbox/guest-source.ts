@@ -30,6 +30,7 @@ const GUEST = new URL('./guest/', import.meta.url);
 const MIB = 1024 * 1024;
 const HEAP_MIB_MIN = 16;
 const SHARE_MS_MAX = 20;
+const TURN_MS_MAX = 100;
 /** Corresponds to at most a millisecond. */
 const REGEXP_BACKTRACKS_MAX = 50_000;
 
@@ -74,6 +75,7 @@ export function isolateMessage(id: number, { vcluster, namespaces, limits }: Iso
     heapMiB: Math.max(HEAP_MIB_MIN, Math.floor(limits.memoryBytes / MIB / 2)),
     expressionTimeoutMs: limits.expressionTimeoutMs,
     batchTimeoutMs: limits.batchTimeoutMs,
+    turnMs: Math.min(TURN_MS_MAX, limits.batchTimeoutMs),
   };
 }
 

@@ -11,7 +11,7 @@
  * From the child, for the oldest unfinished batch:
  * - `+` + {@link ResultMessage}: results of the next matches, in the order of the batch; more follow. `.`: the same, and the batch is finished.
  * - `T`: the call timed out. `S`: the same, but the process had too little processor time to attribute it to the expression. `L`: the
- *   whole batch took too long. `X`: the call failed. No more results follow for this batch. `M`: the isolate exceeded its memory
+ *   batch has had its turn. `X`: the call failed. No more results follow for this batch. `M`: the isolate exceeded its memory
  *   limit, and the child ends. */
 
 import type { JsonObject, JsonValue } from '../../base/json.ts';
@@ -37,7 +37,10 @@ export interface IsolateMessage {
   /** Heap limit, MiB. */
   readonly heapMiB: number;
   readonly expressionTimeoutMs: number;
+  /** Of all matches of one object. */
   readonly batchTimeoutMs: number;
+  /** After this time, a batch gives way to others. */
+  readonly turnMs: number;
 }
 
 export interface RealmSettings {

@@ -1,5 +1,6 @@
 /** Sends batches to one child. The requests of one turn of the event loop are sent together at its end, so an idle daemon adds no latency
- * and a full queue forms large batches; a second batch is in flight while the first is evaluated. Owners, and the isolates of one, take turns. */
+ * and a full queue forms large batches; a second batch is in flight while the first is evaluated. Owners, the isolates of one, and the virtual
+ * namespaces of an isolate take turns: a batch that takes long gives way to what waits, and is no longer waited for. */
 
 import type { Timer } from '../../base/clock.ts';
 import { Turns } from '../../base/turns.ts';
@@ -23,6 +24,8 @@ export interface SchedulerOptions extends PoolOptions {
 
 const BATCH_JOBS_MAX = 512;
 const BATCH_MATCHES_MAX = 2048;
+/** While expressions take long: the jobs of a batch are encoded again when it has given way. */
+const SLOW_BATCH_JOBS_MAX = 64;
 /** Share of the memory limit. Memory that remains allocated after a stop would count against the next expression. */
 const BLOATED_SHARE = 0.6;
 const PAUSE_MS = 1000;
@@ -39,10 +42,15 @@ const STOPS_BY_END = { timeout: 'killed', memory: 'memory', exit: 'lost' } as co
 /** What waits for one isolate. */
 interface Waiting {
   readonly isolate: IsolateSource;
-  jobs: Job[];
+  /** By virtual namespace. */
+  readonly jobs: Turns<Job>;
   matches: number;
   /** Batches that are sent again, before new jobs. */
   readonly again: Batch[];
+  /** Some of the jobs have given way to others: until there are none left, none is waited for. */
+  isSlow: boolean;
+  /** The next batch is of new jobs, if there are any. */
+  isTurnOfNew: boolean;
 }
 
 /** When the oldest batch in flight became that. */
@@ -54,13 +62,14 @@ interface Head {
 export class Scheduler {
   readonly #options: SchedulerOptions;
   readonly #pool: ChildPool;
-  readonly #waiting = new Turns<Waiting>((key) => key.slice(0, key.indexOf('/')));
+  readonly #waiting = new Turns<Waiting>(namespaceOf);
   /** The first batch of a new process: whether it or one before it has used the memory shows there. */
   #first: Batch | undefined;
   #inFlight: Batch[] = [];
   #head: Head | undefined;
   #collectTimer: Timer | undefined;
   #idleTimer: Timer | undefined;
+  #serial = 0;
   #isFlushDue = false;
   #isClosed = false;
 
@@ -94,10 +103,9 @@ export class Scheduler {
       return;
     }
     const waiting = this.#waitingFor(job.isolate);
-    waiting.jobs.push(job);
-    waiting.matches += job.values.length;
-    if (this.#inFlight.length >= this.#options.inFlightMax) return;
-    if (waiting.jobs.length >= BATCH_JOBS_MAX || waiting.matches >= BATCH_MATCHES_MAX) {
+    this.#enqueue(waiting, job);
+    if (!this.#hasRoom) return;
+    if (waiting.jobs.size >= BATCH_JOBS_MAX || waiting.matches >= BATCH_MATCHES_MAX) {
       this.#flush();
     } else if (!this.#isFlushDue) {
       this.#isFlushDue = true;
@@ -123,7 +131,7 @@ export class Scheduler {
     const others = [...this.#inFlight, ...(this.#first === undefined ? [] : [this.#first])];
     const batches = [...(waiting?.again ?? []), ...others.filter((batch) => batch.isolate === isolate)];
     for (const batch of batches) batch.failAll(closed);
-    for (const job of waiting?.jobs ?? []) failJob(job, closed);
+    for (const [, job] of waiting?.jobs.entries() ?? []) failJob(job, closed);
     const { id } = isolate.message;
     for (const child of this.#pool.children) if (child.isolates.delete(id)) child.sendLater(`E${id}`);
   }
@@ -139,13 +147,42 @@ export class Scheduler {
   #waitingFor(isolate: IsolateSource): Waiting {
     const known = this.#waiting.get(keyOf(isolate));
     if (known !== undefined) return known;
-    const waiting: Waiting = { isolate, jobs: [], matches: 0, again: [] };
+    const waiting: Waiting = {
+      isolate,
+      jobs: new Turns(namespaceOf),
+      matches: 0,
+      again: [],
+      isSlow: false,
+      isTurnOfNew: false,
+    };
     this.#waiting.set(keyOf(isolate), waiting);
     return waiting;
   }
 
+  #enqueue(waiting: Waiting, job: Job): void {
+    const key = `${job.object.namespace}/${(this.#serial += 1)}`;
+    waiting.jobs.set(key, job);
+    waiting.matches += job.values.length;
+    if (waiting.isSlow) this.#postpone(waiting, key, job);
+  }
+
+  #postpone(waiting: Waiting, key: string, job: Job): void {
+    const { jobs } = waiting;
+    job.postpone?.(() => {
+      if (!jobs.has(key)) return;
+      jobs.delete(key);
+      waiting.matches -= job.values.length;
+      failJob(job, { kind: 'killed', message: 'the request was withdrawn' });
+    });
+  }
+
+  get #hasRoom(): boolean {
+    const isSuspect = this.#inFlight.some((batch) => batch.isSuspect);
+    return this.#inFlight.length < (isSuspect ? 1 : this.#options.inFlightMax);
+  }
+
   #flush(): void {
-    while (!this.#isClosed && this.#inFlight.length < this.#options.inFlightMax) {
+    while (!this.#isClosed && this.#hasRoom) {
       if (this.#first === undefined && this.#waiting.size === 0) return;
       const child = this.#pool.active;
       if (child === undefined) return;
@@ -159,28 +196,28 @@ export class Scheduler {
     this.#first = undefined;
     if (first !== undefined) return first;
     const [key, waiting] = this.#waiting.take() ?? [];
-    const again = waiting?.again.shift();
+    if (key === undefined || waiting === undefined) return new Batch();
+    const isNew = waiting.isTurnOfNew && waiting.jobs.size > 0;
+    waiting.isTurnOfNew = false;
+    const again = isNew ? undefined : waiting.again.shift();
     if (again !== undefined) this.#divertFrom(again);
     const batch = again ?? this.#batchOf(waiting);
-    if (key !== undefined && waiting !== undefined && waiting.again.length + waiting.jobs.length > 0)
-      this.#waiting.set(key, waiting);
+    if (waiting.again.length + waiting.jobs.size > 0) this.#waiting.set(key, waiting);
     return batch;
   }
 
-  #batchOf(waiting: Waiting | undefined): Batch {
+  #batchOf(waiting: Waiting): Batch {
     const { divert } = this.#options;
-    const batch = new Batch(divert === undefined);
-    if (waiting === undefined) return batch;
-    const { jobs } = waiting;
-    let taken = 0;
-    while (taken < jobs.length && taken < BATCH_JOBS_MAX && batch.matchesLeft < BATCH_MATCHES_MAX) {
-      const job = jobs[taken++];
-      if (job === undefined) continue;
+    const { jobs, isSlow } = waiting;
+    const batch = new Batch(divert === undefined || isSlow);
+    const jobsMax = isSlow ? SLOW_BATCH_JOBS_MAX : BATCH_JOBS_MAX;
+    for (let taken = 0; taken < jobsMax && batch.matchesLeft < BATCH_MATCHES_MAX; taken++) {
+      const [, job] = jobs.take() ?? [];
+      if (job === undefined) break;
       waiting.matches -= job.values.length;
       // A stop may have come after this job was queued.
       if (divert?.(job) !== true) batch.add(job);
     }
-    waiting.jobs = taken === jobs.length ? [] : jobs.slice(taken);
     return batch;
   }
 
@@ -278,8 +315,25 @@ export class Scheduler {
       this.#pool.retire(child);
       this.#options.killed('memory', first?.isolate);
     }
-    if (first?.handleStop(stop, isFresh) === true) this.#sendAgain(first);
+    if (first?.handleStop(stop, isFresh) === true) {
+      if (stop === 'late') this.#giveWay(first);
+      else this.#sendAgain(first);
+    }
     this.#sendNext(child);
+  }
+
+  /** What has not begun waits for the next turn of its namespace, and what has begun is continued after the next batch. Reconciles do not wait that long. */
+  #giveWay(batch: Batch): void {
+    const { isolate, nextJob } = batch;
+    if (isolate === undefined || nextJob === undefined) return;
+    const waiting = this.#waitingFor(isolate);
+    if (!waiting.isSlow) for (const [key, job] of waiting.jobs.entries()) this.#postpone(waiting, key, job);
+    waiting.isSlow = true;
+    waiting.isTurnOfNew = true;
+    for (const job of batch.extract(() => true)) this.#enqueue(waiting, job);
+    if (batch.isFinished) return;
+    nextJob.postpone?.(() => undefined);
+    waiting.again.push(batch);
   }
 
   #sendAgain(batch: Batch): void {
@@ -299,7 +353,7 @@ export class Scheduler {
     const jobs: Job[] = [];
     for (let next = this.#waiting.take(); next !== undefined; next = this.#waiting.take()) {
       batches.push(...next[1].again);
-      jobs.push(...next[1].jobs);
+      for (const [, job] of next[1].jobs.entries()) jobs.push(job);
     }
     [this.#inFlight, this.#first] = [[], undefined];
     for (const batch of batches) batch.failAll(error);
@@ -309,6 +363,10 @@ export class Scheduler {
 
 function keyOf({ owner, message }: IsolateSource): string {
   return `${owner}/${message.id}`;
+}
+
+function namespaceOf(key: string): string {
+  return key.slice(0, key.indexOf('/'));
 }
 
 /** False if the text is not a valid response to the batch. */

@@ -197,6 +197,7 @@ export class ThrottledQueue {
     });
     this.#scheduler.add({
       ...job,
+      postpone: undefined,
       complete: (values, errors) => {
         this.#charge(owner, this.#clock.monotonicMs() - startedMs);
         this.#isBusy = false;

@@ -76,7 +76,8 @@ export interface EvaluateRequest {
   readonly values: readonly (JsonValue | undefined)[];
   /** The concrete path of each match, `subsets.0.addresses.1.ip`; present exactly when the program reads `context.path`. */
   readonly paths: readonly string[] | undefined;
-  /** Called if the request waits for the throttled process, which may take minutes, so that the caller need not wait. Before that, `withdraw` makes it fail. */
+  /** Called if the request may wait for long, in the throttled process for minutes, so that the caller need not wait. Before it is sent, `withdraw` makes it
+   * fail. Called again for another place where it waits. */
   readonly postpone?: (withdraw: () => void) => void;
 }
 

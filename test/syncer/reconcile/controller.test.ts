@@ -31,6 +31,24 @@ describe('ten thousand decisions that need no request', () => {
   });
 });
 
+test('virtual namespaces take turns', async () => {
+  const decided: string[] = [];
+  const controller = ownController({
+    decisionsMax: 1,
+    async reconcile(key) {
+      decided.push(key);
+      return Promise.resolve({ outcome: 'unchanged' });
+    },
+  });
+  for (let at = 0; at < 1000; at++) controller.enqueue(`many/${at}`);
+  for (const name of ['a', 'b']) controller.enqueue(`few/${name}`);
+  const running = controller.run();
+  controller.queue.shutDown();
+  await running;
+  expect(decided).toHaveLength(1002);
+  expect(decided.slice(0, 5)).toEqual(['many/0', 'few/a', 'many/1', 'few/b', 'many/2']);
+});
+
 describe('a reconcile that is postponed', () => {
   function postponing() {
     const decided: string[] = [];

@@ -1,6 +1,6 @@
 /** Batches of many requests to one process, which is replaced when it exits and ends when it has no work. */
 
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { LIMITS, sharedProcesses, TestSandbox } from './test-sandbox.ts';
 
@@ -77,4 +77,54 @@ test('the process ends as well when its last expression had to be stopped', asyn
   expect(sandbox.pids).toHaveLength(1);
   clock.advance(30_000);
   expect(sandbox.pids).toEqual([]);
+});
+
+/** A tenth of the turn of a batch, or more. */
+const SLOW = '(() => { let n = 0; while (n < 5e7) n++; return value; })()';
+const slowLimits = { ...LIMITS, expressionTimeoutMs: 10_000, batchTimeoutMs: 60_000 };
+
+describe.each(['one request for each object', 'one request of many matches'])('%s that takes long', (how) => {
+  test('gives way to other namespaces, and its caller need not wait', async () => {
+    await using sandbox = await TestSandbox.open({ limits: slowLimits });
+    const [slow, fast] = [sandbox.define(SLOW), sandbox.define('value + "!"')];
+    await sandbox.ask(fast, ['warm']);
+    const values = Array.from({ length: 100 }, (_, at) => at);
+    const requests = how.includes('many matches') ? [values] : values.map((value) => [value]);
+    let [answered, postponed] = [0, 0];
+    const slowOnes = requests.map(async (each, at) => {
+      const object = { namespace: 'slow', name: `web-${at}` };
+      const context = { hostObject: null, virtualObject: null };
+      const postpone = (): void => void (postponed += 1);
+      const request = { program: slow.id, object, context, values: each, paths: undefined, postpone };
+      const { values: results } = await sandbox.evaluate(request);
+      answered += each.length;
+      return results;
+    });
+    const other = { namespace: 'other', name: 'web' };
+    const answeredBefore: number[] = [];
+    for (let at = 0; at < 3; at++) {
+      const { values: results } = await sandbox.ask(fast, [at], { object: other });
+      expect(results).toEqual([`${at}!`]);
+      answeredBefore.push(answered);
+    }
+    expect(answeredBefore.at(-1)).toBeLessThan(values.length);
+    expect((await Promise.all(slowOnes)).flat()).toEqual(values);
+    expect(postponed).toBeGreaterThan(0);
+    expect(sandbox.log).toEqual([]);
+  });
+});
+
+test('what gives way and is withdrawn is not evaluated', async () => {
+  await using sandbox = await TestSandbox.open({ limits: slowLimits });
+  const slow = sandbox.define(SLOW);
+  const context = { hostObject: null, virtualObject: null };
+  const responses = await Promise.all(
+    Array.from({ length: 100 }, async (_, at) => {
+      const object = { namespace: 'slow', name: `web-${at}` };
+      const request = { program: slow.id, object, context, values: [at], paths: undefined };
+      return sandbox.evaluate({ ...request, postpone: (withdraw) => withdraw() });
+    }),
+  );
+  const messages = responses.map(({ errors }) => errors?.get(0)?.message);
+  expect(new Set(messages)).toEqual(new Set([undefined, 'the request was withdrawn']));
 });

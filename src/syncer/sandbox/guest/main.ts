@@ -171,7 +171,7 @@ function run(line: string): void {
   const batchAt = line.indexOf('[');
   const record = isolates.get(Number(line.slice(isCareful ? 2 : 1, batchAt)));
   if (setup === undefined || record === undefined) throw new Error('no setup');
-  const { expressionTimeoutMs, batchTimeoutMs } = record.message;
+  const { expressionTimeoutMs, turnMs } = record.message;
   const { isolate, load, advance } = used(record);
   const batch = line.slice(batchAt);
   const whole = new Stopwatch();
@@ -189,7 +189,7 @@ function run(line: string): void {
         closeIfLarge(record, isolate);
         return;
       }
-      if (whole.elapsedMs() > batchTimeoutMs && whole.hadProcessorFor(batchTimeoutMs, setup)) {
+      if (whole.elapsedMs() > turnMs && whole.hadProcessorFor(turnMs, setup)) {
         send('L');
         return;
       }
