@@ -77,8 +77,9 @@ class RestClient implements WatchClient {
     const accept = options.isMetadataOnly === true ? METADATA_LIST : 'application/json';
     const response = await this.#read({ method: 'GET', path, options, accept, isBulky: true });
     const page = asList(response, resource, options);
-    // undici uses a connection again after a turn of the event loop: without it, each page would wait for a new connection.
-    if (page.continueToken !== '') await setImmediate();
+    // Parsing a page takes as long as storing it. And undici uses a connection again after a turn of the event loop: without it, each page would wait for
+    // a new connection.
+    await setImmediate();
     return page;
   }
 

@@ -83,8 +83,12 @@ export class CacheBudget {
   }
 }
 
+/** Large objects are measured once. */
+const LARGE_BYTES = 64 * 1024;
+
 export class CacheShare {
   readonly #add: (objects: number, bytes: number) => void;
+  readonly #large = new WeakMap<KubeObject, number>();
   #objects = 0;
   #bytes = 0;
   #isReleased = false;
@@ -102,14 +106,22 @@ export class CacheShare {
   replaced(before: KubeObject | undefined, after: KubeObject | undefined): void {
     if (this.#isReleased) return;
     const objects = Number(after !== undefined) - Number(before !== undefined);
-    const bytes = (after === undefined ? 0 : sizeOf(after)) - (before === undefined ? 0 : sizeOf(before));
-    this.#change(objects, bytes);
+    this.#change(objects, this.#sizeOf(after) - this.#sizeOf(before));
   }
 
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
     this.#add(-this.#objects, -this.#bytes);
+  }
+
+  #sizeOf(object: KubeObject | undefined): number {
+    if (object === undefined) return 0;
+    const known = this.#large.get(object);
+    if (known !== undefined) return known;
+    const bytes = sizeOf(object);
+    if (bytes > LARGE_BYTES) this.#large.set(object, bytes);
+    return bytes;
   }
 
   #change(objects: number, bytes: number): void {
@@ -134,9 +146,12 @@ export function sizeOf(value: unknown): number {
       for (const element of one) left.push(element);
     } else if (typeof one === 'object' && one !== null) {
       bytes += OBJECT_BYTES;
-      for (const [key, member] of Object.entries(one)) {
+      const members = one as Readonly<Record<string, unknown>>; // raw JSON
+      for (const key in members) {
+        const member = members[key];
         bytes += PROPERTY_BYTES + key.length;
-        left.push(member);
+        if (typeof member === 'string') bytes += STRING_BYTES + member.length;
+        else left.push(member);
       }
     }
   }
