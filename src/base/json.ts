@@ -109,6 +109,28 @@ export function isDeeperThan(value: JsonValue | undefined, levels: number): bool
   return levels === 0 || Object.values(value).some((member) => isDeeperThan(member, levels - 1));
 }
 
+/** The length of its JSON text, or less; counting ends where it is more than `max`. Not recursive: the value may be nested as deeply as its author wants. */
+export function textLengthOf(value: JsonValue, max: number): number {
+  let length = 0;
+  const pending: (JsonValue | undefined)[] = [value];
+  while (pending.length > 0 && length <= max) {
+    const next = pending.pop();
+    if (typeof next === 'string') length += next.length + 2;
+    else if (typeof next !== 'object' || next === null) length += 1;
+    else if (Array.isArray(next)) {
+      length += next.length + 1;
+      for (const element of next) pending.push(element);
+    } else {
+      for (const key in next) {
+        length += key.length + 4;
+        pending.push(next[key]);
+        if (length > max) break;
+      }
+    }
+  }
+  return length;
+}
+
 /** Structural equality; the order of an object's keys does not matter, the order of an array does. */
 export function jsonEquals(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   if (a === b) return true;

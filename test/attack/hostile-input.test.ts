@@ -2,14 +2,26 @@
 
 import { describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { HOSTILE_INPUTS } from './hostile-input.ts';
+import { SWITCHED_OFF } from '../scenarios/fleet-world.ts';
+import { HOSTILE_INPUTS, LARGE_OBJECT, PATCHES_OF_LARGE } from './hostile-input.ts';
 import { HostileMember } from './hostile-member.ts';
 
 const ROUNDS = 2;
+const CASES = [
+  ...Object.entries(HOSTILE_INPUTS).map(([what, answer]) => ({ what, answer, patches: [] })),
+  ...Object.entries(PATCHES_OF_LARGE).map(([patch, patches]) => ({
+    what: `a large object that changes, to ${patch}`,
+    answer: LARGE_OBJECT,
+    patches: [patches],
+  })),
+];
 
 describe('a hostile API server of a member that sends', () => {
-  test.each(Object.entries(HOSTILE_INPUTS))('%s', async (_, answer) => {
-    await using attack = await HostileMember.open();
+  test.each(CASES)('$what', async ({ answer, patches }) => {
+    const endpoints = { enabled: false, patches };
+    await using attack = await HostileMember.open({
+      values: { sync: { toHost: { ...SWITCHED_OFF, endpoints } } },
+    });
     const { fleet, hostile, virtual, world } = attack;
     let answered = 0;
     let hasListed = false;

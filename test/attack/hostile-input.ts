@@ -50,16 +50,20 @@ function listWith(member: string): string {
 const BEGINNING = '{"type":"ADDED","object":"';
 const BOOKMARK = '{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1000001"}}}\n';
 
-/** A large object that changes all the time, as a tenant can write it without any power over the API server. */
-function changing(note: string): Answer {
-  const addresses = Array.from({ length: 20_000 }, (_, at) => ({
-    ip: `10.9.${(at >> 8) & 255}.${at & 255}`,
-    hostname: `h${at}`,
-  }));
+const LARGE = 20_000;
+const PORTS = [{ port: 80, protocol: 'TCP' }];
+const addressOf = (at: number) => ({ ip: `10.9.${(at >> 8) & 255}.${at & 255}`, hostname: `h${at}` });
+const ofLarge = <T>(one: (at: number) => T): T[] => Array.from({ length: LARGE }, (_, at) => one(at));
+const mapOfLarge = (): JsonObject => Object.fromEntries(ofLarge((at) => [`key-${at}`, `value-${at}`]));
+const addresses = (): JsonObject => ({ subsets: [{ addresses: ofLarge(addressOf), ports: PORTS }] });
+
+/** A large object that changes all the time, most of which a tenant can write without any power over the API server. */
+function changing(large: JsonObject, note = 'plain', members: JsonObject = {}): Answer {
   const object = (version: number): JsonObject => {
     const plain = hostileObject(0, version);
-    const metadata = { ...(plain['metadata'] as JsonObject), annotations: { note: `${note}${version}` } };
-    return { ...plain, metadata, subsets: [{ addresses, ports: [{ port: 80, protocol: 'TCP' }] }] };
+    const annotations = { note: `${note}${version}`, ...(members['annotations'] as JsonObject | undefined) };
+    const metadata = { ...(plain['metadata'] as JsonObject), ...members, annotations };
+    return { ...plain, metadata, ...large };
   };
   function* events(): Generator<string> {
     for (let version = 1_000_001; ; version++)
@@ -116,6 +120,29 @@ export const HOSTILE_INPUTS: Readonly<Record<string, Answer>> = {
     kind: 'flood',
     flood: { first: `HTTP/1.1 500 Error\r\nContent-Length: ${message.length}\r\n\r\n${message}`, more: '' },
   }),
-  'a large object that changes': changing('plain'),
-  'a large object with digits that changes': changing(`a,${LONG},`),
+  'a large object that changes': changing(addresses()),
+  'a large object with digits that changes': changing(addresses(), `a,${LONG},`),
+  'an object of many subsets that changes': changing({
+    subsets: ofLarge((at) => ({ addresses: [addressOf(at)], ports: PORTS })),
+  }),
+  'an object of many ports that changes': changing({
+    subsets: [{ addresses: [addressOf(0)], ports: ofLarge((at) => ({ name: `p${at}`, port: 1 + at })) }],
+  }),
+  'an object of many annotations that changes': changing({}, 'plain', { annotations: mapOfLarge() }),
+  'an object of many labels that changes': changing({}, 'plain', { labels: mapOfLarge() }),
+  'an object of many unknown members that changes': changing({ x: ofLarge((at) => ({ [`k${at}`]: 0 })) }),
+  'a list of many objects': body(page(ofLarge((at) => hostileObject(at, 1)).slice(0, 12_000))),
+};
+
+/** What patches do with each address of a large object. */
+export const LARGE_OBJECT: Answer = changing(addresses());
+const HOSTNAMES = 'subsets[*].addresses[*].hostname';
+export const PATCHES_OF_LARGE: Readonly<Record<string, JsonObject>> = {
+  'an expression': { path: HOSTNAMES, expression: 'value + "x"' },
+  'an expression and its reverse': {
+    path: HOSTNAMES,
+    expression: 'value + "x"',
+    reverseExpression: 'value.slice(0, -1)',
+  },
+  'a filter': { path: 'subsets[*].addresses[?(@.hostname != "h5")].hostname', expression: 'value + "x"' },
 };

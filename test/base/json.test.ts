@@ -2,7 +2,14 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { canonicalJson, cloneJson, jsonEquals, mergePatch, parseJson } from '../../src/base/json.ts';
+import {
+  canonicalJson,
+  cloneJson,
+  jsonEquals,
+  mergePatch,
+  parseJson,
+  textLengthOf,
+} from '../../src/base/json.ts';
 import { copyOf } from '../../src/kube/memory-cluster.ts';
 
 const INT64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
@@ -35,4 +42,17 @@ test.each(['9007199254740991', '0.1', '1e3', '"9223372036854775807"', '[ -1 ]', 
 
 test('text that is no JSON is a SyntaxError, with long digits too', () => {
   for (const text of ['{', '[9223372036854775807']) expect(() => parseJson(text)).toThrow(SyntaxError);
+});
+
+test('a text is never shorter than it is measured, and is measured up to the limit', () => {
+  const values = fc.jsonValue().map((value) => parseJson(JSON.stringify(value)));
+  fc.assert(
+    fc.property(values, fc.nat(200), (value, max) => {
+      const { length } = JSON.stringify(value);
+      expect(textLengthOf(value, Infinity)).toBeLessThanOrEqual(length);
+      expect(textLengthOf(value, max) > max).toBe(textLengthOf(value, Infinity) > max);
+    }),
+  );
+  const text = 'x'.repeat(1000);
+  expect(textLengthOf([{ [text]: text }], Infinity)).toBeGreaterThan(2000);
 });

@@ -234,10 +234,10 @@ export function createFlow(
   return {
     flowOf,
     twoWayPaths: (object) =>
-      distinct(twoWay.flatMap((patch) => contentPaths(patch, members, object, located))).filter(
+      distinct(twoWay.map((patch) => contentPaths(patch, members, object, located))).filter(
         (path) => flowOf(path) === 'both',
       ),
-    hostOwnedPaths: (object) => distinct(oneWayToVirtual.flatMap((patch) => located(patch, object))),
+    hostOwnedPaths: (object) => distinct(oneWayToVirtual.map((patch) => located(patch, object))),
   };
 }
 
@@ -271,12 +271,15 @@ export function mayBeKept({ segments, config }: CompiledPatch, members: readonly
 export function keptPaths(patches: readonly CompiledPatch[]): KeptPaths {
   return {
     covers: (path) => patches.some(({ segments }) => covers(segments, path)),
-    locate: (object) => distinct(patches.flatMap(({ paths }) => locate(paths.toHost, object))),
+    locate: (object) => distinct(patches.map(({ paths }) => locate(paths.toHost, object))),
   };
 }
 
-/** Two patches may match the same path. */
-function distinct(paths: readonly ConcretePath[]): readonly ConcretePath[] {
+/** Two patches may match the same path; one matches each once. */
+function distinct(ofPatches: readonly (readonly ConcretePath[])[]): readonly ConcretePath[] {
+  const [first = [], ...others] = ofPatches.filter(({ length }) => length > 0);
+  if (others.length === 0) return first;
+  const paths = [first, ...others].flat();
   const byText = new Map(paths.map((path) => [printPath(path), path]));
   return byText.size === paths.length ? paths : [...byText.values()];
 }

@@ -381,11 +381,8 @@ function patchNote({ index, path, message, kind, excerpt }: PatchError): string 
 }
 
 function syncError(error: unknown): Outcome['warning'] {
-  const message = messageOf(error);
-  return {
-    reason: 'SyncError',
-    note: `${failedStep(error)} failed and is retried: ${message}${missingRight(error)}`,
-  };
+  const what = `${failedStep(error)} failed${error instanceof TerminalError ? '' : ' and is retried'}`;
+  return { reason: 'SyncError', note: `${what}: ${messageOf(error)}${missingRight(error)}` };
 }
 
 /** The refusal of OpenShift's admission, which tells neither the right nor that there is one. */

@@ -33,6 +33,7 @@ import type { MergeMemory } from '../translate/merge-metadata.ts';
 import { type Arrival, recordedRevision, withRevision, kindsToRecord } from '../translate/last-synced.ts';
 import { contentEquals, memberEquals, memberOf, metadataEquals, withMembers } from '../translate/content.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
+import { checkCopySize, pausesFor } from './copy-size.ts';
 import type { CopyOwner } from './environment.ts';
 import { refuseForeignService, type Refusal } from './decide.ts';
 
@@ -108,10 +109,13 @@ export class CopyForge {
   /** The copy for a creation: nothing of `pair.host` is kept. */
   async fresh(pair: PlacedPair, lastSync?: Pick<MergeMemory, 'agreed'>): Promise<ForgedCopy> {
     const { virtual } = pair;
+    const pause = pausesFor(virtual);
+    if (pause !== undefined) await pause();
+    checkCopySize(virtual);
     const memory = { agreed: lastSync?.agreed, restoresEchoes: false };
     const { host, echo, forwarded } = await mergePair(
       { ...this.#rules, virtual, host: undefined, memory },
-      { forward: () => forward(pair, this.#options) },
+      { forward: () => forward(pair, this.#options), pause },
     );
     return {
       ...this.#parts(host, virtual, forwarded),
@@ -127,6 +131,9 @@ export class CopyForge {
     memory?: MergeMemory,
   ): Promise<MergedCopy> {
     const { kind } = this.#options;
+    const pause = pausesFor(pair.virtual) ?? pausesFor(pair.host);
+    if (pause !== undefined) await pause();
+    checkCopySize(pair.virtual);
     let failedBack: FailedPatches | undefined;
     // Other clients may still write to an object that is being deleted, and an object that replaces it has none of its history.
     const isOneWay = isTerminating(pair.host) || isTerminating(pair.virtual);
@@ -141,8 +148,10 @@ export class CopyForge {
       {
         forward: (virtual) => forward({ ...pair, virtual }, this.#options),
         ...(isOneWay ? {} : { reverse }),
+        pause,
       },
     );
+    if (pause !== undefined) await pause();
     const parts = this.#parts(host, pair.virtual, forwarded);
     const isSameContent = contentEquals(host, pair.host, kind.content);
     const isSame = isSameContent && metadataEquals(host.metadata, pair.host.metadata);

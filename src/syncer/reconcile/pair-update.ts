@@ -224,9 +224,9 @@ function overwritesOf(
 /** Only corrections are delayed. Changes of the virtual object or of its references are written immediately. */
 function contestedWaitMs(sync: KindSync, seen: Observation): number {
   const state = sync.states.of(seen.key);
-  const isStale = sync.references.isStale(seen.key);
-  const isCorrection = state.isVirtualUnchanged(seen.virtual) && !isStale;
-  return isCorrection ? correctionWaitMs(state.contest, sync.nowMs()) : 0;
+  const waitMs = correctionWaitMs(state.contest, sync.nowMs());
+  if (waitMs === 0 || sync.references.isStale(seen.key)) return 0;
+  return state.isVirtualUnchanged(seen.virtual) ? waitMs : 0;
 }
 
 function waitWhileContested(

@@ -58,6 +58,11 @@ export const NO_ROOM = '{"v":0}';
 const HASH_CHARS = 8;
 const DIGITS = /^[A-Za-z0-9_-]*$/;
 
+/** All annotations of one object together may hold this many bytes, keys and values. */
+export const ANNOTATION_BYTES_MAX = 256 * 1024;
+/** A record of more entries does not fit: each has a flag, the hash of its key and that of a value. */
+export const ENTRIES_MAX = Math.floor(ANNOTATION_BYTES_MAX / (1 + 2 * HASH_CHARS));
+
 /** Flags; upper case: from the host. */
 const EQUAL = 'e';
 const DIFFERENT = 'd';

@@ -15,6 +15,7 @@ import { isWithin, withValueAt, outermost, trieOf } from './paths.ts';
 import {
   arrivedEntry,
   entryWith,
+  ENTRIES_MAX,
   type Arrival,
   shortHash,
   type SyncedEntry,
@@ -95,7 +96,9 @@ export function planPaths(given: PathMergeInput): PlannedPaths {
     content.haveSameShape(input.virtual, input.desired) &&
     input.host !== undefined &&
     content.haveSameShape(input.host, input.desired);
-  const isOnlyTwoWay = isAligned && equalsExcept(base, input.host, trieOf(twoWay));
+  let isOnly: boolean | undefined;
+  const isOnlyTwoWay = (): boolean =>
+    (isOnly ??= isAligned && equalsExcept(base, input.host, trieOf(twoWay)));
   // The record of a path is kept even where a patch above it has failed.
   const below = [...given.twoWay, ...given.hostOwned, ...kept].filter((path) => isWithin(path, kept));
   const paths = [
@@ -104,7 +107,7 @@ export function planPaths(given: PathMergeInput): PlannedPaths {
       path,
       isHostOwned: false,
       isKept: false,
-      isTaken: isOnlyTwoWay && input.section !== undefined && isHostAhead(input, base, path),
+      isTaken: input.section !== undefined && isHostAhead(input, base, path) && isOnlyTwoWay(),
     })),
     ...hostOwned.map((path) => ({
       path,
@@ -162,7 +165,8 @@ export function resolvePaths(planned: PlannedPaths, reversedHost: JsonObject | u
         hostRoot = withValueAt(hostRoot, path, host);
       }
     }
-    remember(section, { input, path, isHostOwned }, [newVirtual, newHost]);
+    // Of more, none is recorded.
+    if (section.size <= ENTRIES_MAX) remember(section, { input, path, isHostOwned }, [newVirtual, newHost]);
   }
   return {
     host: membersOf(hostRoot, content),
@@ -187,7 +191,10 @@ function remember(
 }
 
 function arrivedAt({ virtual, section, arrival }: PathMergeInput, path: ConcretePath) {
-  return arrivedEntry(section?.get(pathHash(path)), valueHash(valueAt(virtual, path)), arrival);
+  // Hashes are most of the work.
+  const entry = section === undefined || section.size === 0 ? undefined : section.get(pathHash(path));
+  const value = entry?.incoming === undefined ? undefined : valueHash(valueAt(virtual, path));
+  return arrivedEntry(entry, value, arrival);
 }
 
 function membersOf(root: JsonValue, { members }: ContentRules): JsonObject {

@@ -12,9 +12,11 @@ import { memberOf, NO_CONTENT, withMembers } from './content.ts';
 import { carryMetadata } from './forge.ts';
 import { isBookkeepingLabel, pick, stringMapOf, virtualOnlyLabels } from './labels.ts';
 import {
+  ANNOTATION_BYTES_MAX,
   type Arrival,
   decodeLastSynced,
   encodeLastSynced,
+  ENTRIES_MAX,
   hasArrivedAs,
   hasIncoming,
   NO_ROOM,
@@ -46,6 +48,8 @@ export interface PairTranslation<T extends Forwarded> {
   forward(virtual: KubeObject): Promise<T>;
   /** The host object after reverse patches and translation back (virtual label keys). Undefined: nothing flows back, and what would stays on the host. */
   reverse?(): Promise<Reversed>;
+  /** Called between two steps of the merge, each of which takes long for a large object. */
+  readonly pause?: (() => Promise<void>) | undefined;
 }
 
 export interface Forwarded {
@@ -88,25 +92,29 @@ export async function mergePair<T extends Forwarded>(
   pair: Pair,
   translation: PairTranslation<T>,
 ): Promise<MergedPair<T>> {
+  const { pause } = translation;
   const first = await translation.forward(pair.virtual);
+  if (pause !== undefined) await pause();
   const wanted = planPair({ ...pair, ...first });
   const reversed = wanted.needsReverse ? await translation.reverse?.() : undefined;
   const left = translation.reverse === undefined ? EVERYTHING : reversed?.kept;
   let planned = left === undefined ? wanted : withoutKept(wanted, left);
   let rejected: { readonly rejected: T } | undefined;
   for (;;) {
+    if (pause !== undefined) await pause();
     const merged = resolvePair(planned, reversed?.virtual);
     const { virtual } = merged;
     if (virtual === undefined || pair.host === undefined) return { ...merged, forwarded: first, ...rejected };
     const unknown = reversed?.unresolved?.find(({ path }) => !isKnownAt(path, virtual, pair));
     if (unknown !== undefined) throw unknown.error;
+    if (pause !== undefined) await pause();
     const second = await translation.forward(virtual);
-    if (second.kept === undefined || !takesAt(planned, second.kept))
-      return {
-        ...resolvePair(settledPair(planned, second), reversed?.virtual),
-        forwarded: second,
-        ...rejected,
-      };
+    if (second.kept === undefined || !takesAt(planned, second.kept)) {
+      if (pause !== undefined) await pause();
+      const settled = settledPair(planned, second);
+      if (pause !== undefined) await pause();
+      return { ...resolvePair(settled, reversed?.virtual), forwarded: second, ...rejected };
+    }
     // What cannot be translated to the host again stays there, as what cannot be translated back does.
     planned = withoutKept(planned, second.kept);
     rejected = { rejected: second };
@@ -291,9 +299,6 @@ function virtualWanted(
   return withMembers({ ...virtual, metadata }, content.virtual);
 }
 
-/** All annotations of one object together may hold this many bytes, keys and values. */
-const ANNOTATION_BYTES_MAX = 256 * 1024;
-
 interface RecordChange {
   readonly before: LastSynced | undefined;
   readonly record: LastSynced;
@@ -340,7 +345,7 @@ function isSameRecord(now: LastSynced, before: LastSynced): boolean {
     labels: withRulesOf(before.labels, beforeArrivals(now.labels, before.labels)),
     paths: beforeArrivals(now.paths, before.paths),
   };
-  return encodeLastSynced(record) === encodeLastSynced(before);
+  return sizeOf(record) === sizeOf(before) && encodeLastSynced(record) === encodeLastSynced(before);
 }
 
 /** The annotations are synced in any case: the list of their keys is left out first, as the record proves more, then its paths, then all that it
@@ -352,12 +357,21 @@ function fittingBookkeeping(
 ): { readonly text: string; readonly list?: string | undefined } {
   const bytesLeft = ANNOTATION_BYTES_MAX - bytesOf(annotations);
   const listBytes = list === undefined ? 0 : bytesOf({ [MANAGED_ANNOTATIONS]: list });
+  const text = textWithin(record, bytesLeft);
+  if (text !== undefined)
+    return bytesOf({ [LAST_SYNCED]: text }) + listBytes <= bytesLeft ? { text, list } : { text };
+  return { text: textWithin({ ...record, paths: new Map() }, bytesLeft) ?? NO_ROOM };
+}
+
+/** Undefined: it needs more bytes. */
+function textWithin(record: LastSynced, bytesMax: number): string | undefined {
+  if (sizeOf(record) > ENTRIES_MAX) return undefined;
   const text = encodeLastSynced(record);
-  const textBytes = bytesOf({ [LAST_SYNCED]: text });
-  if (textBytes + listBytes <= bytesLeft) return { text, list };
-  if (textBytes <= bytesLeft) return { text };
-  const shorter = encodeLastSynced({ ...record, paths: new Map() });
-  return { text: bytesOf({ [LAST_SYNCED]: shorter }) <= bytesLeft ? shorter : NO_ROOM };
+  return bytesOf({ [LAST_SYNCED]: text }) <= bytesMax ? text : undefined;
+}
+
+function sizeOf({ annotations, labels, paths }: LastSynced): number {
+  return annotations.size + labels.size + paths.size;
 }
 
 function withRulesOf(before: SyncedSection, now: SyncedSection): SyncedSection {
