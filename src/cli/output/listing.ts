@@ -4,8 +4,9 @@ import { plainText } from '../../base/excerpt.ts';
 import { InvalidArgumentError, Option } from 'commander';
 import { writeYaml } from '../../base/yaml/write.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
-import { parsePath } from '../../syncer/patch/path-syntax.ts';
-import { type Path, valuesOf } from '../../syncer/patch/walk.ts';
+import { TerminalError } from '../../base/errors.ts';
+import { applyTemplate } from './template.ts';
+import { parseTemplate } from './template-syntax.ts';
 
 export interface Listing {
   readonly heading: readonly string[];
@@ -33,9 +34,19 @@ export function outputOption(prefix = ''): Option {
     if (FORMATS.includes(text)) return text;
     if (!text.startsWith(JSON_PATH))
       throw new InvalidArgumentError(`Allowed choices are ${FORMATS.join(', ')}, ${JSON_PATH}TEMPLATE.`);
-    parseTemplate(text.slice(JSON_PATH.length));
+    checkTemplate(text.slice(JSON_PATH.length));
     return text;
   });
+}
+
+function checkTemplate(template: string): void {
+  if (template === '') throw new InvalidArgumentError(`${JSON_PATH} has no template.`);
+  try {
+    parseTemplate(template);
+  } catch (error) {
+    if (!(error instanceof TerminalError)) throw error;
+    throw new InvalidArgumentError(`${error.message}.`);
+  }
 }
 
 /** The option `-o, --output` of a command that prints no list; the first format is the default. */
@@ -79,46 +90,6 @@ function tableOf({ heading, wideHeading = [], rows }: Listing, isWide: boolean):
     [...heading, ...more(wideHeading)],
     ...rows.map(({ cells, wideCells }) => [...cells, ...more(wideCells)]),
   ]);
-}
-
-type TemplatePart = { readonly text: string } | { readonly path: Path };
-
-/** kubectl's templates without `range` and filters: text, `{.path}`, `{[*].path}`, and quoted text in braces (`{"\n"}`). */
-function parseTemplate(template: string): TemplatePart[] {
-  const parts: TemplatePart[] = [];
-  for (const [, inside, outside] of template.matchAll(/\{([^{}]*)\}|([^{}]+|[{}])/gu)) {
-    if (outside === '{' || outside === '}')
-      throw new InvalidArgumentError(`Unbalanced braces in ${template}.`);
-    if (inside === undefined) parts.push({ text: outside ?? '' });
-    else if (/^\s*"/u.test(inside)) parts.push({ text: quotedText(inside) });
-    else parts.push({ path: pathOf(inside.trim()) });
-  }
-  return parts;
-}
-
-function pathOf(path: string): Path {
-  const parsed = parsePath(path);
-  if (!parsed.ok) throw new InvalidArgumentError(`{${path}} is not a path: ${parsed.problem.message}.`);
-  if (parsed.segments.some(({ kind }) => kind === 'filter'))
-    throw new InvalidArgumentError(`{${path}} has a filter, which is possible in the paths of patches only.`);
-  return parsed;
-}
-
-function quotedText(text: string): string {
-  try {
-    return String(JSON.parse(text));
-  } catch {
-    throw new InvalidArgumentError(`${text} is not a quoted string.`);
-  }
-}
-
-/** Several values are separated by spaces, as in kubectl. */
-function applyTemplate(template: string, json: JsonValue): string {
-  const textOf = (value: JsonValue | undefined): string =>
-    typeof value === 'string' ? value : JSON.stringify(value);
-  return parseTemplate(template)
-    .map((part) => ('text' in part ? part.text : valuesOf(part.path, json).map(textOf).join(' ')))
-    .join('');
 }
 
 /** The first row is the heading. The last column is not padded. Control characters are escaped. */

@@ -5,7 +5,8 @@ import { describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../../src/base/json.ts';
 import { parseYaml } from '../../../src/base/yaml/document.ts';
 import { writeYaml } from '../../../src/base/yaml/write.ts';
-import { hasGo, readInGo, sameValue } from './go-reader.ts';
+import { hasGo } from '../../support/go-program.ts';
+import { readInGo, sameValue } from './go-reader.ts';
 import { yamlScalar, yamlText, trickyValue } from './yaml-texts.ts';
 
 const RUNS = 3000;

@@ -1,25 +1,12 @@
 /** Runs sigs.k8s.io/yaml, the reader of kubectl, Helm and vCluster, on many texts. */
 
-import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isJsonObject, parseJson, type JsonValue } from '../../../src/base/json.ts';
+import { isJsonObject, type JsonValue } from '../../../src/base/json.ts';
+import { goProgram } from '../../support/go-program.ts';
 
 export type GoResult = { readonly json: JsonValue } | { readonly error: string };
 
-export const hasGo = spawnSync('go', ['version']).status === 0;
-
-let program: string | undefined;
-
-/** The first call builds it, which takes seconds. */
-export function readInGo(texts: readonly string[]): GoResult[] {
-  program ??= built();
-  const input = texts.map((text) => `${JSON.stringify(text)}\n`).join('');
-  const output = execFileSync(program, { input, encoding: 'utf8', maxBuffer: 256 * 1024 * 1024 });
-  const lines = output.trimEnd().split('\n');
-  return lines.map((line) => parseJson(line) as unknown as GoResult); // what the program prints
-}
+export const readInGo = goProgram<GoResult>(join(import.meta.dirname, 'go-reader'));
 
 /** Of equal numbers, one is a bigint where the other is a float that is printed with all digits. */
 export function sameValue(ours: JsonValue, go: JsonValue): boolean {
@@ -32,10 +19,4 @@ export function sameValue(ours: JsonValue, go: JsonValue): boolean {
     keys.length === Object.keys(go).length &&
     keys.every((key) => Object.hasOwn(go, key) && sameValue(ours[key] ?? null, go[key] ?? null))
   );
-}
-
-function built(): string {
-  const file = join(mkdtempSync(join(tmpdir(), 'go-reader-')), 'go-reader');
-  execFileSync('go', ['build', '-o', file, '.'], { cwd: join(import.meta.dirname, 'go-reader') });
-  return file;
 }

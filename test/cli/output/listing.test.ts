@@ -30,7 +30,8 @@ describe('a listing', () => {
     ['yaml', '- a: 1\n  shared:\n    namespace: team-a\n- a: x\n  shared:\n    namespace: team-a\n'],
     ['jsonpath={[*].a}', '1 x'],
     ['jsonpath={[0].shared}{"\\n"}', '{"namespace":"team-a"}\n'],
-    ['jsonpath=a is {[1].a}, {[7].a}.', 'a is x, .'],
+    ['jsonpath=a is {[1].a}, {[1].b}.', 'a is x, .'],
+    ['jsonpath={range [?(@.shared)]}{.a};{end}', '1;x;'],
   ])('-o %s', (format, text) => {
     expect(formatListing(LISTING, format)).toBe(text);
   });
@@ -63,9 +64,8 @@ describe('-o', () => {
 
   test.each([
     ['xml', 'Allowed choices are table, wide, name, json, yaml, jsonpath=TEMPLATE.'],
-    ['jsonpath={[*].a', 'Unbalanced braces in {[*].a.'],
-    ['jsonpath={"a}', '"a is not a quoted string.'],
-    ['jsonpath={.a[}', '{.a[} is not a path: '],
+    ['jsonpath=', 'jsonpath= has no template.'],
+    ['jsonpath={[*].a', 'the jsonpath template, column 7: the action has no closing brace.'],
   ])('%s is rejected', (format, message) => {
     expect(() => parse(format)).toThrow(InvalidArgumentError);
     expect(() => parse(format)).toThrow(message);
