@@ -67,7 +67,7 @@ export function labelErrors(labels: JsonObject, field = 'metadata.labels'): Fiel
     return [
       ...problemErrors(field, key, labelKeyProblem(key)),
       ...problemErrors(field, value, labelValueProblem(value)),
-    ];
+    ].map((error) => ({ ...error, key }));
   });
 }
 
@@ -77,7 +77,8 @@ function annotationErrors(annotations: JsonObject): FieldError[] {
   let bytes = 0;
   for (const key of Object.keys(annotations)) {
     // Annotation keys may have upper-case letters in the prefix.
-    errors.push(...problemErrors(field, key, labelKeyProblem(key.toLowerCase())));
+    for (const error of problemErrors(field, key, labelKeyProblem(key.toLowerCase())))
+      errors.push({ ...error, key });
     bytes += Buffer.byteLength(key) + Buffer.byteLength(text(annotations, key));
   }
   if (bytes > ANNOTATIONS_BYTES_MAX) errors.push(tooLong(field, ANNOTATIONS_BYTES_MAX));
@@ -140,6 +141,17 @@ function unqualifiedErrors(finalizers: JsonArray): FieldError[] {
   });
 }
 
+/** Of the finalizers in the spec of a namespace. A kube-apiserver names none of them by its index. */
+export function specFinalizerErrors(finalizers: JsonArray): FieldError[] {
+  const field = 'spec.finalizers';
+  return finalizers.flatMap((finalizer) => {
+    const name = typeof finalizer === 'string' ? finalizer : '';
+    const problem = labelKeyProblem(name);
+    if (problem !== undefined) return [invalidValue(field, name, problem)];
+    return unqualifiedErrors([name]).map((error) => ({ ...error, field }));
+  });
+}
+
 /** Validates immutable metadata. Fields that the server maintains have been restored before. */
 export function validateMetadataUpdate(next: JsonObject, previous: JsonObject): FieldError[] {
   const errors: FieldError[] = [];
@@ -178,6 +190,16 @@ export function duplicateOwners(metadata: JsonObject): string[] {
     seen.add(uid);
   }
   return [...duplicates];
+}
+
+export function withoutDuplicateOwners(metadata: JsonObject): JsonObject {
+  if (duplicateOwners(metadata).length === 0) return metadata;
+  const firstOfUid = new Map<string, JsonObject>();
+  for (const owner of objectList(metadata, 'ownerReferences')) {
+    const uid = text(owner, 'uid');
+    if (!firstOfUid.has(uid)) firstOfUid.set(uid, owner);
+  }
+  return { ...metadata, ownerReferences: [...firstOfUid.values()] };
 }
 
 export function hasCollectorFinalizer(finalizers: readonly JsonValue[]): boolean {

@@ -186,6 +186,8 @@ export interface FieldError {
   /** `subsets[0].ports[1].name` */
   readonly field: string;
   readonly message: string;
+  /** Of the entry of a map, where `field` is the map. Not part of a `Status`. */
+  readonly key?: string;
 }
 
 export function invalidValue(field: string, value: unknown, detail: string): FieldError {

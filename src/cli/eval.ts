@@ -18,7 +18,7 @@ import {
 import { loadConfig } from '../config/load.ts';
 import { loaderInput } from './config-options.ts';
 import { type ExitWith, usageError } from './output/terminal.ts';
-import { readObject } from './output/objects.ts';
+import { readMapping } from './output/objects.ts';
 import { silentLogger } from '../base/logger.ts';
 import { systemClock } from '../base/clock.ts';
 import { compileExpression } from '../syncer/sandbox/front-end/compile-expression.ts';
@@ -73,7 +73,7 @@ async function runLines(): Promise<number> {
 async function runOne(expression: string, command: Command, flags: EvalFlags): Promise<number> {
   const context = {
     ...(flags.config === undefined ? {} : { vcluster: await configuredVcluster(command) }),
-    ...(flags.context === undefined ? {} : await readObject(flags.context)),
+    ...(flags.context === undefined ? {} : await readMapping(flags.context)),
   };
   const parsed = flags.value === undefined ? { value: undefined } : parseJson(flags.value);
   if ('error' in parsed)

@@ -91,7 +91,8 @@ function slicePorts(ports: Field): void {
   }, PORTS_MAX)(ports.afresh());
 }
 
-function reportRepeated(name: Field, names: Set<string>): void {
+/** Reports a text that is in `names` already, and adds it. */
+export function reportRepeated(name: Field, names: Set<string>): void {
   if (!name.isAbsent && typeof name.value !== 'string') return;
   if (names.has(name.text)) name.report({ reason: 'Duplicate' }, name.text);
   names.add(name.text);

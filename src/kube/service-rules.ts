@@ -1,8 +1,15 @@
 /** What a Service may be: the rules of kube-apiserver 1.36 (`ValidateService`), in its order and words, after defaults. Fields that it allocates or
  * sets itself may be absent. */
 
+import { isIPv6 } from 'node:net';
 import { isJsonObject, jsonEquals, type JsonObject, type JsonValue } from '../base/json.ts';
-import { namedPorts, networkProblem, notationProblem, rangeProblem } from './endpoint-rules.ts';
+import {
+  namedPorts,
+  networkProblem,
+  notationProblem,
+  rangeProblem,
+  reportRepeated,
+} from './endpoint-rules.ts';
 import {
   flag,
   list,
@@ -25,6 +32,7 @@ export const LOAD_BALANCER = 'LoadBalancer';
 const HEADLESS = 'None';
 
 const TYPES = ['ClusterIP', EXTERNAL_NAME, LOAD_BALANCER, 'NodePort'];
+const FAMILIES = ['IPv4', 'IPv6'];
 const POLICIES = ['Cluster', 'Local'];
 const ONLY_BALANCED = "may only be used when `type` is 'LoadBalancer'";
 const AFFINITY_SECONDS_MAX = 86_400;
@@ -85,6 +93,8 @@ function checkSpec(spec: Field): void {
       .invalid(`may not be set to 'None' for ${type} services`, HEADLESS, spec.member('clusterIPs').item(0));
   if (type === EXTERNAL_NAME) checkExternalName(spec);
   checkPorts(ports);
+  for (const [key, rule] of SELECTION_FIELDS) rule(spec.member(key));
+  checkClusterIps(spec, type);
   for (const [key, rule] of OTHER_FIELDS) rule(spec.member(key));
   checkRepeatedPorts(ports);
   checkSourceRanges(spec, type);
@@ -148,12 +158,13 @@ function ipProblem(ip: string): string | undefined {
   return notationProblem(ip) ?? rangeProblem(ip);
 }
 
-const OTHER_FIELDS: readonly FieldRule[] = [
+const SELECTION_FIELDS: readonly FieldRule[] = [
   ['selector', map(labelKeyProblem, labelValueProblem)],
   ['sessionAffinity', oneOf(['ClientIP', 'None'], 'may be empty')],
   ['sessionAffinityConfig', checkAffinity],
-  ['ipFamilies', list(oneOf(['IPv4', 'IPv6'], 'optional'))],
-  ['ipFamilyPolicy', oneOf(['PreferDualStack', 'RequireDualStack', 'SingleStack'], 'optional')],
+];
+
+const OTHER_FIELDS: readonly FieldRule[] = [
   ['externalIPs', list(textOf('required', ipProblem))],
   ['type', oneOf(TYPES, 'may be empty')],
   ['loadBalancerIP', text],
@@ -161,6 +172,49 @@ const OTHER_FIELDS: readonly FieldRule[] = [
   ['publishNotReadyAddresses', flag],
   ['allocateLoadBalancerNodePorts', flag],
 ];
+
+/** `clusterIPs` may be absent: an API server sets it to `clusterIP`. */
+function checkClusterIps(spec: Field, type: string): void {
+  const [ip, ips] = [spec.member('clusterIP'), spec.member('clusterIPs')];
+  const isChecked = type !== EXTERNAL_NAME && ips.items.length > 0;
+  text(ip);
+  if (!ips.isAbsent && !Array.isArray(ips.value)) ips.wrongType('a list');
+  if (isChecked && ip.isEmpty) ips.invalid('must be empty when `clusterIP` is not specified');
+  else if (isChecked && ips.items[0] !== ip.value) ips.invalid('first value must match `clusterIP`');
+  const families = checkFamilies(spec);
+  if (isChecked) checkClusterIpItems(ips, families);
+}
+
+function checkFamilies(spec: Field): readonly JsonValue[] {
+  const families = spec.member('ipFamilies');
+  const seen = new Set<string>();
+  list((family) => {
+    oneOf(FAMILIES, 'optional')(family);
+    reportRepeated(family, seen);
+  })(families.afresh());
+  oneOf(['PreferDualStack', 'RequireDualStack', 'SingleStack'], 'optional')(spec.member('ipFamilyPolicy'));
+  return families.items;
+}
+
+function checkClusterIpItems(ips: Field, families: readonly JsonValue[]): void {
+  const isNone = ips.items[0] === HEADLESS;
+  if (isNone && ips.items.length > 1) ips.invalid("'None' must be the first and only value");
+  const wrong = ips.items.map((_, index) => {
+    const problem = isNone && index === 0 ? undefined : notationProblem(ips.item(index).text);
+    ips.item(index).invalid(problem, ips.item(index).text);
+    return problem;
+  });
+  if (ips.items.length > 2) ips.invalid('may only hold up to 2 values');
+  if (isNone || wrong.some((problem) => problem !== undefined)) return;
+  const familyOf = (ip: JsonValue): string => (typeof ip === 'string' && isIPv6(ip) ? 'IPv6' : 'IPv4');
+  if (new Set(ips.items.map(familyOf)).size < Math.min(2, ips.items.length))
+    ips.invalid('may specify no more than one IP for each IP family');
+  for (const [index, ip] of ips.items.entries()) {
+    const family = families[index];
+    if (typeof family === 'string' && FAMILIES.includes(family) && family !== familyOf(ip))
+      ips.item(index).invalid(`expected an ${family} value as indicated by \`ipFamilies[${index}]\``);
+  }
+}
 
 function checkRepeatedPorts(ports: Field): void {
   const seen = new Set<string>();

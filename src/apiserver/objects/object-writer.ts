@@ -27,7 +27,7 @@ import {
 import { emptyObject, decodeObject } from '../schema/decode.ts';
 import { conflict, MODIFIED, invalid } from '../status.ts';
 import { SERVER_USER, type UserInfo } from '../user.ts';
-import { validateMetadata, validateMetadataUpdate, duplicateOwners } from '../metadata.ts';
+import { validateMetadata, validateMetadataUpdate, withoutDuplicateOwners } from '../metadata.ts';
 import { failure } from '../../kube/status-error.ts';
 import type { Random } from '../../base/random.ts';
 import { LABEL_LENGTH_MAX } from '../../kube/names.ts';
@@ -344,16 +344,6 @@ function keptMetadata(sent: JsonObject, previous: JsonObject): JsonObject {
     ...(grace === undefined || grace === null ? {} : { deletionGracePeriodSeconds: grace }),
     ...fieldsOf(sent, [...CLIENT_FIELDS, 'managedFields']),
   });
-}
-
-function withoutDuplicateOwners(metadata: JsonObject): JsonObject {
-  if (duplicateOwners(metadata).length === 0) return metadata;
-  const firstOfUid = new Map<string, JsonObject>();
-  for (const owner of objectList(metadata, 'ownerReferences')) {
-    const uid = text(owner, 'uid');
-    if (!firstOfUid.has(uid)) firstOfUid.set(uid, owner);
-  }
-  return { ...metadata, ownerReferences: [...firstOfUid.values()] };
 }
 
 /** Incremented by any change outside of metadata and status; for some kinds also by a change of labels. */

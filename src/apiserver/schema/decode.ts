@@ -1,6 +1,7 @@
 /** Decodes JSON values by the schema of a kind, with the error messages of a kube-apiserver. */
 
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
+import type { FieldPath } from '../../kube/field-rules.ts';
 import { DEPTH_MAX, FIELD_PROBLEMS_MAX, OBJECT_FIELDS_MAX } from '../limits.ts';
 import { badRequest, entityTooLarge, shortened } from '../status.ts';
 import {
@@ -20,6 +21,23 @@ export interface Decoded {
   readonly unknownFields: readonly string[];
 }
 
+/** What a kube-apiserver rejects in an object because of the schema alone, all of it. */
+export interface Inspected {
+  /** Without the wrong values. */
+  readonly value: JsonObject;
+  /** `fields`: of the object that has the unknown one. */
+  readonly unknownFields: readonly { readonly path: FieldPath; readonly fields: readonly string[] }[];
+  readonly wrongValues: readonly WrongValue[];
+}
+
+export interface WrongValue {
+  readonly path: FieldPath;
+  readonly value: JsonValue;
+  readonly schema: Schema;
+  /** In the words of a kube-apiserver. */
+  readonly message: string;
+}
+
 /** For messages: the text of each number, by its path, that is not the one with which JavaScript writes it. */
 type NumberTexts = ReadonlyMap<string, string>;
 
@@ -27,7 +45,16 @@ type NumberTexts = ReadonlyMap<string, string>;
 export function decodeObject(schema: ObjectSchema, input: JsonObject, numbers?: NumberTexts): Decoded {
   const decoder = new Decoder(numbers);
   const value = decoder.object(schema, input, ROOT);
-  return { value, unknownFields: decoder.unknownFields };
+  return { value, unknownFields: decoder.unknownFields.map(({ at }) => pathText(at)) };
+}
+
+/** Does not end at the first wrong value, as {@link decodeObject} does. */
+export function inspectObject(schema: ObjectSchema, input: JsonObject): Inspected {
+  const wrongValues: WrongValue[] = [];
+  const decoder = new Decoder(undefined, wrongValues);
+  const value = decoder.object(schema, input, ROOT);
+  const unknownFields = decoder.unknownFields.map(({ at, fields }) => ({ path: pathOf(at), fields }));
+  return { value, unknownFields, wrongValues };
 }
 
 /** An empty object of a kind: only the fields that are always written. */
@@ -39,22 +66,27 @@ const ROOT: Place = { parent: undefined, step: '', struct: '' };
 const TYPE_FIELDS = ['apiVersion', 'kind'];
 
 class Decoder {
-  readonly unknownFields: string[] = [];
+  readonly unknownFields: { readonly at: Place; readonly fields: readonly string[] }[] = [];
   #depth = 0;
   #fields = 0;
   /** Inside of a value that field managers own as a whole. */
   #isInLeaf = false;
   readonly #numbers: NumberTexts;
 
-  constructor(numbers: NumberTexts = new Map()) {
+  /** Absent: the first one is thrown. */
+  readonly #wrongValues: WrongValue[] | undefined;
+
+  constructor(numbers: NumberTexts = new Map(), wrongValues?: WrongValue[]) {
     this.#numbers = numbers;
+    this.#wrongValues = wrongValues;
   }
 
   object(schema: ObjectSchema, input: JsonObject, at: Place): JsonObject {
     for (const key of Object.keys(input)) {
       if (schema.fields.has(key) || (at === ROOT && TYPE_FIELDS.includes(key))) continue;
       if (this.unknownFields.length >= FIELD_PROBLEMS_MAX) break;
-      this.unknownFields.push(pathText({ parent: at, step: key, struct: '' }));
+      const fields = [...schema.fields.keys(), ...(at === ROOT ? TYPE_FIELDS : [])];
+      this.unknownFields.push({ at: { parent: at, step: key, struct: '' }, fields });
     }
     const output: JsonObject = {};
     for (const field of schema.fields.values()) {
@@ -85,7 +117,7 @@ class Decoder {
   #value(schema: Schema, input: JsonValue, at: Place): JsonValue {
     if (++this.#depth > DEPTH_MAX) throw new DecodeError('json: exceeded max depth');
     const wasInLeaf = this.#isInLeaf;
-    if (!wasInLeaf && ++this.#fields > OBJECT_FIELDS_MAX) {
+    if (!wasInLeaf && ++this.#fields > OBJECT_FIELDS_MAX && this.#wrongValues === undefined) {
       const what =
         'too many labels, annotations, finalizers, data entries and other individually owned fields';
       throw entityTooLarge(`${what}: limit is ${OBJECT_FIELDS_MAX}`);
@@ -103,6 +135,10 @@ class Decoder {
           if (!isJsonObject(input)) throw wrongType(input, at, goTypeOf(schema));
           return this.object(schema, input, at);
       }
+    } catch (error) {
+      if (this.#wrongValues === undefined || !(error instanceof DecodeError)) throw error;
+      this.#wrongValues.push({ path: pathOf(at), value: input, schema, message: error.message });
+      return this.#zero(schema, at);
     } finally {
       this.#isInLeaf = wasInLeaf;
       this.#depth--;
@@ -226,6 +262,10 @@ function pathText(at: Place): string {
   return above === '' ? at.step : `${above}.${at.step}`;
 }
 
+function pathOf(at: Place): (string | number)[] {
+  return at.parent ? [...pathOf(at.parent), at.step] : [];
+}
+
 /** `ServicePort.spec.ports.port`, as Go names a field: with its struct, without indexes and keys. */
 function goFieldText(at: Place): string {
   const fields: string[] = [];
@@ -296,6 +336,8 @@ function integer(schema: ScalarSchema, input: JsonValue, at: Place, numbers: Num
 }
 
 function base64(input: JsonValue, at: Place): string {
+  // Go reads a list of numbers as bytes, too.
+  if (Array.isArray(input) && input.every(isByte)) return Buffer.from(input).toString('base64');
   if (typeof input !== 'string') throw wrongType(input, at, '[]uint8');
   const text = withoutLineBreaks(input);
   const wrong = illegalBase64At(text);
@@ -303,6 +345,10 @@ function base64(input: JsonValue, at: Place): string {
     throw new DecodeError(`${pathText(at)}: illegal base64 data at input byte ${wrong}`);
   }
   return text;
+}
+
+function isByte(value: JsonValue): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 255;
 }
 
 function time(precision: 'time' | 'microtime', input: JsonValue, at: Place): string {

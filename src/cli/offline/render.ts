@@ -39,9 +39,11 @@ export function define(command: Command, exitWith: ExitWith): void {
 
 async function render(command: Command, flags: RenderFlags): Promise<number> {
   const { config } = await loadConfig(loaderInput(command));
-  const [given = [], host = [], virtual = []] = await Promise.all(
-    [flags.filename, flags.host, flags.virtual].map(readObjects),
-  );
+  const [given, host, virtual] = await Promise.all([
+    readObjects(flags.filename),
+    readObjects(flags.host, { nameIsEnough: true }),
+    readObjects(flags.virtual),
+  ]);
   const kinds = syncedKindNames(config);
   const total = given.filter(({ kind = '' }) => kinds.includes(kind)).length;
   if (kinds.length === 0)
@@ -56,11 +58,16 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
   const world = placedWorld(isReverse ? { host: given, virtual } : { virtual: given, host }, config);
   using progress = showProgress('rendering');
   const render = isReverse ? renderToVirtual : renderToHost;
-  const { rendered } = await render(world, config, { progress: (done) => progress.update(done, total) });
+  const options = { progress: (done: number) => progress.update(done, total) };
+  const { rendered, missing } = await render(world, config, options);
   progress[Symbol.dispose]();
   print(rendered, flags.output);
+  // The other direction imports nothing from these files.
+  if (!isReverse) for (const object of missing) process.stderr.write(`note: ${object} ${IN_NO_FILE}\n`);
   return rendered.some(({ kind }) => kind === 'failed') ? 1 : 0;
 }
+
+const IN_NO_FILE = 'is referenced and in no file, so it is not rendered: add its file to -f';
 
 function print(rendered: readonly Rendered[], output: string): void {
   const objects = rendered.flatMap((one) => (one.kind === 'object' ? [one.object] : []));

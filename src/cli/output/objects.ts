@@ -4,7 +4,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeYaml } from '../../base/yaml/write.ts';
 import { readDocument, readDocuments } from '../../config/document.ts';
-import { type ConfigPath, errorAtKey } from '../../config/finding.ts';
+import { type ConfigPath, errorAtKey, type Finding } from '../../config/finding.ts';
 import {
   problemOf,
   syntaxProblems,
@@ -13,24 +13,30 @@ import {
   cannotBeRead,
 } from '../../config/source-file.ts';
 import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
-import { type JsonObject, type JsonValue, isJsonObject, ownValue, textAt, valueAt } from '../../base/json.ts';
-import { labelProblem, pathSegmentProblem, subdomainProblem } from '../../kube/names.ts';
-import { asObject, withLists, type KubeObject, type ObjectMeta, apiVersionOf } from '../../kube/object.ts';
+import { type JsonObject, type JsonValue, isJsonObject, ownValue } from '../../base/json.ts';
+import { asObject, withLists, type KubeObject, type ObjectMeta } from '../../kube/object.ts';
+import { objectProblems, type ObjectRules } from './object-problems.ts';
 import { reportProblems, showProgress } from './terminal.ts';
 import { isBookkeepingAnnotation } from '../../syncer/translate/bookkeeping.ts';
 import { isBookkeepingLabel, stringMapOf } from '../../syncer/translate/labels.ts';
-import { allowEverything } from '../../apiserver/request/request-info.ts';
-import { validateMetadata } from '../../apiserver/metadata.ts';
-import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
-import { decodeObject, DecodeError } from '../../apiserver/schema/decode.ts';
-import { META_TYPES, TypeTable } from '../../apiserver/schema/object-schema.ts';
-import { builtInKinds } from '../../embedded-cluster/kinds/built-in-kinds.ts';
 
 /** Larger than any object that an API server stores (1.5 MiB). */
 const OBJECT_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Reads YAML or JSON; `-` is standard input. Throws a `ConfigError` with every problem. */
+/** One object: any mapping, but one with a kind has to be what an API server takes. Throws a `ConfigError` with every problem. */
 export async function readObject(path: string): Promise<JsonObject> {
+  return readMapping(path, (value) =>
+    ['apiVersion', 'kind'].some((key) => Object.hasOwn(value, key))
+      ? objectProblems(value, { needsPorts: false })
+      : [],
+  );
+}
+
+/** Reads YAML or JSON; `-` is standard input. Throws a `ConfigError` with every problem. */
+export async function readMapping(
+  path: string,
+  check: (value: JsonObject) => readonly Finding[] = () => [],
+): Promise<JsonObject> {
   const file = displayName(path);
   const document = readDocument(file, await readTextFile(path, OBJECT_BYTES_MAX));
   const problems = syntaxProblems(document);
@@ -38,6 +44,8 @@ export async function readObject(path: string): Promise<JsonObject> {
   if (errors.length > 0) throw new ConfigError(errors);
   reportProblems(problems);
   if (document.isEmpty) throw new ConfigError([problemOf(file, 'contains no object')]);
+  const findings = check(document.value);
+  if (findings.length > 0) throw new ConfigError(findings.map((one) => document.problemOf(one)));
   return document.value;
 }
 
@@ -60,8 +68,9 @@ const EXTENSIONS = ['.yaml', '.yml', '.json'];
 /** Enough for the dump of a large cluster; a larger file would not fit into memory as objects. */
 const FILE_BYTES_MAX = 256 * 1024 * 1024;
 
-/** Every object below the given paths, in order; `-` is standard input. Throws a `ConfigError` with everything that cannot be read. */
-export async function readObjects(paths: readonly string[]): Promise<KubeObject[]> {
+/** Every object below the given paths, in order; `-` is standard input. Throws a `ConfigError` with everything that cannot be read, or that an API
+ * server does not take. */
+export async function readObjects(paths: readonly string[], rules: ObjectRules = {}): Promise<KubeObject[]> {
   const objects: KubeObject[] = [];
   const problems: ConfigProblem[] = [];
   const files: string[] = [];
@@ -72,7 +81,8 @@ export async function readObjects(paths: readonly string[]): Promise<KubeObject[
     if (text === undefined) continue;
     const onDocument = (offset: number): void =>
       files.length > 1 ? progress.update(index, files.length) : progress.update(offset, text.length);
-    for (const object of parseObjects(displayName(file), text, problems, onDocument)) objects.push(object);
+    for (const object of parseObjects(displayName(file), text, problems, { ...rules, onDocument }))
+      objects.push(object);
   }
   if (problems.length > 0) throw new ConfigError(problems);
   return objects;
@@ -106,12 +116,17 @@ async function filesOf(path: string): Promise<string[]> {
 
 const NO_OBJECT = 'a document must be an object with apiVersion, kind and metadata';
 
-/** The objects of all valid documents; errors are added to `problems`. `onDocument` gets the offset of the end of each document. */
+interface ParseOptions extends ObjectRules {
+  /** Gets the offset of the end of each document. */
+  readonly onDocument?: (offset: number) => void;
+}
+
+/** The objects of all documents that an API server takes; errors are added to `problems`. */
 export function parseObjects(
   file: string,
   text: string,
   problems: ConfigProblem[],
-  onDocument?: (offset: number) => void,
+  { onDocument, ...rules }: ParseOptions = {},
 ): KubeObject[] {
   const found: KubeObject[] = [];
   const options = { shape: NO_OBJECT, ...(onDocument && { onDocument }) };
@@ -119,57 +134,45 @@ export function parseObjects(
     const errors = syntaxProblems(document).filter(isError);
     problems.push(...errors);
     if (document.isEmpty || errors.length > 0) continue;
-    const report = (path: ConfigPath, message: string): void => {
-      problems.push({ ...document.problemOf(errorAtKey(path, message)), path: '' });
+    const report = (finding: Finding): void => {
+      problems.push(document.problemOf(finding));
     };
-    for (const object of objectsIn(document.value, [], report)) found.push(object);
+    for (const object of objectsIn(document.value, [], { rules, report })) found.push(object);
   }
   return found;
 }
 
-/** The object of a document, or the items of a List; `report` gets what is neither. */
-function objectsIn(
-  value: JsonValue,
-  path: ConfigPath,
-  report: (path: ConfigPath, message: string) => void,
-): KubeObject[] {
+interface Reading {
+  readonly rules: ObjectRules;
+  readonly report: (finding: Finding) => void;
+}
+
+/** The object of a document, or the items of a List; `report` gets what an API server does not take. */
+function objectsIn(value: JsonValue, path: ConfigPath, reading: Reading): KubeObject[] {
+  const { rules, report } = reading;
   if (!isJsonObject(value)) {
-    report(path, NO_OBJECT);
+    report(errorAtKey(path, NO_OBJECT));
     return [];
   }
   const [kind, items] = [ownValue(value, 'kind'), ownValue(value, 'items')];
   if (typeof kind === 'string' && kind.endsWith('List') && Array.isArray(items))
-    return items.flatMap((item, index) => objectsIn(item, [...path, 'items', index], report));
-  const problem = objectProblem(value);
-  if (problem === undefined) return [objectOf(value)];
-  report(path, problem);
-  return [];
+    return items.flatMap((item, index) => objectsIn(item, [...path, 'items', index], reading));
+  const problems = objectProblems(value, { ...rules, needsPorts: false });
+  for (const problem of problems) report(below(path, problem));
+  return problems.length === 0 ? [objectOf(value)] : [];
 }
 
-/** As an API server returns it. The object has no {@link objectProblem}. */
+/** The finding about an object that is at `path` of its file. */
+export function below(path: ConfigPath, finding: Finding): Finding {
+  return { ...finding, path: [...path, ...finding.path] };
+}
+
+/** As an API server returns it. The object has no {@link objectProblems}. */
 export function objectOf(value: JsonObject): KubeObject {
   const object = asObject(value);
   const { managedFields, ...metadata } = value['metadata'] as JsonObject; // checked, too
   if (managedFields === null) object.metadata = metadata as ObjectMeta; // the same without a member
   return withLists(object);
-}
-
-/** Why this is not a Kubernetes object; undefined if it is one. */
-export function objectProblem(value: JsonObject): string | undefined {
-  const kind = ownValue(value, 'kind');
-  if (typeof kind !== 'string') return 'an object has no kind';
-  const [name, apiVersion] = [textAt(value, 'metadata', 'name'), textAt(value, 'apiVersion')];
-  const namespace = valueAt(value, ['metadata', 'namespace']) ?? '';
-  if (name === '') return `an object of kind ${kind} has no metadata.name`;
-  if (apiVersion === '') return `${kind} ${JSON.stringify(name)} has no apiVersion`;
-  // Roles and their like have names such as system:node.
-  const isRole = apiVersion.startsWith('rbac.authorization.k8s.io/');
-  const problem = isRole ? pathSegmentProblem(name) : subdomainProblem(name);
-  if (problem !== undefined)
-    return `${kind} ${JSON.stringify(name)} has a name that no object can have: ${problem}`;
-  if (typeof namespace !== 'string' || (namespace !== '' && labelProblem(namespace) !== undefined))
-    return `${kind} "${name}" is in namespace ${JSON.stringify(namespace)}, which no cluster can have`;
-  return typeProblem(value);
 }
 
 export const SERVER_SET = ['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'managedFields'];
@@ -192,36 +195,4 @@ export function withoutKeys(
     else delete metadata[member];
   }
   return { ...object, metadata };
-}
-
-// Whether an API server would take an object of a built-in kind: the types of its fields, and its labels and annotations.
-
-type Rules = Pick<ResourceDefinition, 'schema' | 'checkName' | 'needsQualifiedFinalizers'>;
-
-let known: ReadonlyMap<string, Rules> | undefined;
-/** Of kinds that are not built in, only the metadata is checked. */
-let other: Rules | undefined;
-
-export function typeProblem(object: JsonObject): string | undefined {
-  known ??= new Map(
-    builtInKinds(allowEverything).all.map((one) => [`${apiVersionOf(one)} ${one.kind}`, one]),
-  );
-  other ??= {
-    schema: new TypeTable([META_TYPES, 'Object = metadata:1 meta.ObjectMeta']).get('Object'),
-    checkName: pathSegmentProblem,
-    needsQualifiedFinalizers: false,
-  };
-  const rules = known.get(`${textAt(object, 'apiVersion')} ${textAt(object, 'kind')}`) ?? other;
-  const checked = rules === other ? { metadata: object['metadata'] ?? null } : object;
-  try {
-    const { metadata } = decodeObject(rules.schema, checked).value;
-    // A namespace that is not set is the one of the command.
-    const [error] = isJsonObject(metadata)
-      ? validateMetadata(metadata, { ...rules, isNamespaced: false })
-      : [];
-    return error && `no API server takes this object: ${error.field}: ${error.message}`;
-  } catch (error) {
-    if (!(error instanceof DecodeError)) throw error;
-    return `no API server takes this object: ${error.message}`;
-  }
 }

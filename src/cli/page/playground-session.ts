@@ -27,6 +27,7 @@ import {
 } from '../offline/offline-sync.ts';
 import { PatchError, type ConfigProblem } from '../../base/errors.ts';
 import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
+import type { ObjectRules } from '../output/object-problems.ts';
 import { parseObjects, printObject, withoutBookkeeping } from '../output/objects.ts';
 import { parseConfig, parsePatchFile } from '../../config/parse.ts';
 import { readDocument } from '../../config/document.ts';
@@ -71,7 +72,8 @@ export class PlaygroundSession implements AsyncDisposable {
   }
 
   async #run(input: RunInput): Promise<JsonValue> {
-    const [virtual, host] = [readEditor(input.virtual), readEditor(input.host)];
+    const virtual = readEditor(input.virtual);
+    const host = readEditor(input.host, { nameIsEnough: !input.isReverse });
     const given = input.isReverse ? host : virtual;
     const edited = readEditedConfig(input.patches, given.objects, this.#config);
     const problems = [
@@ -93,7 +95,7 @@ export class PlaygroundSession implements AsyncDisposable {
     const [first] = originals;
     const traces = new Map<string, RecordedTrace>();
     const render = isReverse ? renderToVirtual : renderToHost;
-    const { rendered } = await render(world, config, {
+    const { rendered, missing } = await render(world, config, {
       createSandbox: (options) => this.#sandbox.open(options),
       createPipeline: ({ resource }, options) =>
         tracingPipeline({ ...options, monotonicMs }, (direction, trace) => {
@@ -114,11 +116,14 @@ export class PlaygroundSession implements AsyncDisposable {
         ),
         // The trace has the error of a patch, and this the consequence for the object.
         ...rendered.filter((one) => failures.length === 0 || !isPatchFailure(one)).flatMap(noteOf),
+        ...(isReverse ? [] : missing.map((object) => note('info', `${object} ${IN_NO_EDITOR}`))),
       ],
       traces: [...traces.values()].map(({ json }) => json).toSorted((a, b) => (a.object < b.object ? -1 : 1)),
     };
   }
 }
+
+const IN_NO_EDITOR = 'is referenced and not among the virtual objects, so it is not imported';
 
 const monotonicMs = (): number => systemClock.monotonicMs();
 
@@ -172,9 +177,9 @@ function readInput(body: JsonObject): RunInput {
   return { patches, virtual, host, isReverse: body['isReverse'] === true };
 }
 
-function readEditor(text: string) {
+function readEditor(text: string, rules: ObjectRules = {}) {
   const problems: ConfigProblem[] = [];
-  return { objects: parseObjects('', text, problems), problems };
+  return { objects: parseObjects('', text, problems, rules), problems };
 }
 
 function placed(editor: Editor, problems: readonly ConfigProblem[]) {

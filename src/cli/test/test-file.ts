@@ -7,9 +7,11 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.t
 import * as z from 'zod';
 import { checkAgainst } from '../../config/schema/schema-check.ts';
 import { readDocument } from '../../config/document.ts';
+import type { ConfigPath } from '../../config/finding.ts';
 import { syntaxProblems, cannotBeRead, readTextFile } from '../../config/source-file.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { collectProblems, objectOf, objectProblem, readObjects } from '../output/objects.ts';
+import { objectProblems, type ObjectRules } from '../output/object-problems.ts';
+import { below, collectProblems, objectOf, readObjects } from '../output/objects.ts';
 
 export const TEST_FILE_SUFFIX = 'endpoint-syncer-test.yaml';
 const BYTES_MAX = 4 * 1024 * 1024;
@@ -74,10 +76,10 @@ const expectation = z.strictObject({
 });
 
 /** An object, or the path of a file or folder with objects. */
-const source = z.custom<JsonObject | string>().superRefine((value, context) => {
-  const problem = isMapping(value) ? objectProblem(value) : 'must be an object, or the path of a file';
-  if (typeof value !== 'string' && problem !== undefined) context.addIssue(problem);
-});
+const source = z.custom<JsonObject | string>(
+  (value) => typeof value === 'string' || isMapping(value),
+  'must be an object, or the path of a file',
+);
 
 const CONFIG = 'must be the path of a configuration file, relative to this file';
 const fileSchema = z.strictObject({
@@ -137,27 +139,38 @@ export async function readTestFile(path: string): Promise<TestFile> {
     other.startsWith('/') ? resolve(other) : join(dirname(path), other);
   const config = relative(data.config);
   const reads = [path, config];
-  const objects = async (sources: readonly (JsonObject | string)[] = []): Promise<KubeObject[]> => {
+  const objects = async (
+    sources: readonly (JsonObject | string)[] = [],
+    path: ConfigPath,
+    rules?: ObjectRules,
+  ): Promise<KubeObject[]> => {
     const found: KubeObject[] = [];
-    for (const one of sources) {
-      if (typeof one !== 'string') found.push(objectOf(one));
-      else {
+    for (const [index, one] of sources.entries()) {
+      if (typeof one === 'string') {
         reads.push(relative(one));
-        found.push(...((await collectProblems(readObjects([relative(one)]), problems)) ?? []));
+        found.push(...((await collectProblems(readObjects([relative(one)], rules), problems)) ?? []));
+        continue;
       }
+      const wrong = objectProblems(one, { ...rules, needsPorts: false }).map((finding) =>
+        below([...path, index], finding),
+      );
+      problems.push(...wrong.map((finding) => document.problemOf(finding)));
+      if (wrong.length === 0) found.push(objectOf(one));
     }
     return found;
   };
   const cases: TestCase[] = [];
-  for (const { name, virtual, host, expect, reverse, roundTrip } of data.cases ?? [])
+  for (const [index, one] of (data.cases ?? []).entries()) {
+    const { name, virtual, host, expect, reverse, roundTrip } = one;
     cases.push({
       name,
-      virtual: await objects(virtual),
-      host: await objects(host),
+      virtual: await objects(virtual, ['cases', index, 'virtual']),
+      host: await objects(host, ['cases', index, 'host'], { nameIsEnough: true }),
       expect: expect as Expectation, // a document is JSON
       reverse: reverse && (reverse.expect as Expectation), // the same
       roundTrip: roundTrip === true,
     });
+  }
   if (problems.some(({ severity }) => severity === 'error')) throw new ConfigError(problems);
   return { path, text, config, cases, reads };
 }

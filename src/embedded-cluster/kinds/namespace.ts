@@ -8,6 +8,7 @@ import {
   type Subresource,
   type Verb,
 } from '../../apiserver/objects/resource-definition.ts';
+import { specFinalizerErrors } from '../../apiserver/metadata.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
 import { labelProblem } from '../../kube/names.ts';
@@ -56,9 +57,12 @@ export function namespaces(types: TypeTable): ResourceDefinition {
         }
         return;
       }
-      next['spec'] = { finalizers: [FINALIZER] };
+      const finalizers = listField(objectField(next, 'spec'), 'finalizers');
+      const isMissing = !finalizers.includes(FINALIZER);
+      next['spec'] = { finalizers: [...finalizers, ...(isMissing ? [FINALIZER] : [])] };
       next['status'] = { phase: 'Active' };
     },
+    validate: (object) => specFinalizerErrors(listField(objectField(object, 'spec'), 'finalizers')),
     strategy: {
       holdsDeletion: (object) =>
         listField(objectField(object, 'spec'), 'finalizers').length > 0 ||

@@ -90,8 +90,8 @@ function withheldProblem(
 
 /** As the copy will be: without fields of another type, and with the node ports of the host. */
 function withoutAllocated(old: JsonObject, spec: JsonObject): JsonObject {
-  const { ports } = spec;
-  const left = withoutOtherTypes(spec, old);
+  const { ports, clusterIPs: _allocated, ...others } = spec;
+  const left = withoutOtherTypes({ ...others, ...(ports !== undefined && { ports }) }, old);
   if (!Array.isArray(ports)) return left;
   const unallocated = ports.map((port) => {
     if (!isJsonObject(port)) return port;

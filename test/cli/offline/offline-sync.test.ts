@@ -57,7 +57,14 @@ describe('the names of referenced objects', () => {
 
   test.each([
     ['nothing else', []],
-    ['the objects', [object('Service', 'kubernetes'), object('Pod', 'db-0'), object('Secret', 'tls')]],
+    [
+      'the objects',
+      [
+        { ...object('Service', 'kubernetes'), spec: { ports: [{ port: 443 }] } },
+        { ...object('Pod', 'db-0'), spec: { containers: [{ name: 'db', image: 'db' }] } },
+        object('Secret', 'tls'),
+      ],
+    ],
   ])('with %s in the virtual cluster', async (_, others) => {
     const virtual = { apiVersion: 'v1', kind: 'List', items: [web, ...others] };
     await run('render', '--config', config, '-f', file(virtual));

@@ -31,7 +31,6 @@ kind: Endpoints
 metadata: {name: web, annotations: {example.com/ref: creds, switch: "on"}}
 subsets:
 - addresses: [{ip: 10.0.0.1, hostname: a}, {ip: 10.0.0.2}]
-unknown: {kept: 1.5}
 `;
 
 describe('patch', () => {
@@ -53,7 +52,6 @@ describe('patch', () => {
       kind: 'Endpoints',
       metadata: { name: 'web', annotations: { 'example.com/ref': 'v5v1vrloayhcba', switch: 'on' } },
       subsets: [{ addresses: [{ ip: '10.0.0.1', hostname: 't-a-suffix-host' }, { ip: '10.0.0.2' }] }],
-      unknown: { kept: 1.5 },
     });
     expect(out).toContain('switch: "on"');
   });

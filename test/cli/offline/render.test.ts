@@ -37,7 +37,7 @@ metadata: {name: gated, namespace: shop}
 apiVersion: v1
 kind: Service
 metadata: {name: gated, namespace: shop}
-spec: {selector: {app: gated}}
+spec: {selector: {app: gated}, ports: [{port: 80}]}
 `,
 );
 
@@ -246,7 +246,7 @@ metadata: {name: good, namespace: shop}
   });
 
   test('a note if there is nothing to render', async () => {
-    const none = file('no-endpoints.yaml', 'apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n');
+    const none = file('no-endpoints.yaml', 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n');
     expect(await render('--config', config, '-f', none)).toBe(0);
     expect(err).toBe(`note: no Endpoints or EndpointSlice in ${none}, nothing to render\n`);
   });

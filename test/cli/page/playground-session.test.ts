@@ -158,8 +158,8 @@ endpointSyncer: {name: other, services: sync}
     [
       'a kind that is never synced',
       '[]',
-      '{apiVersion: v1, kind: Pod, metadata: {name: web, namespace: shop}}',
-      'Pod shop/web is not synced: Pod is not a kind that endpoint-syncer syncs; this configuration syncs Endpoints, EndpointSlice',
+      '{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: shop}}',
+      'ConfigMap shop/web is not synced: ConfigMap is not a kind that endpoint-syncer syncs; this configuration syncs Endpoints, EndpointSlice',
     ],
     [
       'a kind that is switched off',

@@ -42,7 +42,7 @@ expect:
     [
       'an object that is none',
       oneCase('virtual: [{kind: Endpoints}]'),
-      /cases\[0\]\.virtual\[0\]: an object of kind Endpoints has no metadata\.name/,
+      /cases\[0\]\.virtual\[0\]\.metadata\.name: an object of kind Endpoints has no metadata\.name/,
     ],
     [
       'every value of the wrong shape',
