@@ -149,6 +149,19 @@ sync: {toHost: {endpoints: {patches: [{path: 'root.list[*]', reference: {apiVers
     expect(nothing).toMatch(/no patches: use --patches FILE or --config FILE/);
   });
 
+  test('an object of a kind that no API server takes: exit code 2 and the position', async () => {
+    const good = file('- {path: a, expression: value}');
+    const wrong = file(`${OBJECT}ports: []\n`);
+    for (const args of [
+      ['-f', wrong],
+      ['-f', file('a: 1'), '--virtual-object', wrong],
+    ]) {
+      const { code, out, err } = await patch(['--patches', good, ...args]);
+      expect([code, out]).toEqual([2, '']);
+      expect(err).toMatch(/:7:1: ports: unknown field "ports"; did you mean subsets\[\*\]\.ports\?\n/u);
+    }
+  });
+
   test('from standard input; keys that lead to prototypes are data', async () => {
     const { out } = await spawnedRun(
       ['patch', '--patches', file('- {path: "a.*", expression: value + 1}'), '-o', 'json'],

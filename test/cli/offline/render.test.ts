@@ -245,6 +245,33 @@ metadata: {name: good, namespace: shop}
     expect(err).toMatch(/broken\.yaml:2:1: flow sequence .* end with a \]\n/);
   });
 
+  test('a referenced object in no file is a note', async () => {
+    const named = file(
+      'named.yaml',
+      'apiVersion: v1\nkind: Endpoints\nmetadata: {name: a, namespace: shop, annotations: {example.com/secret: tls}}\n',
+    );
+    expect(await render('--config', config, '-f', named)).toBe(0);
+    expect(err).toBe(
+      'note: Secret "shop/tls" is referenced and in no file, so it is not rendered: add its file to -f\n',
+    );
+  });
+
+  test('an object that no API server takes is exit 2, with its place', async () => {
+    const high = file(
+      'high.yaml',
+      'apiVersion: v1\nkind: Endpoints\nmetadata: {name: a}\nports: [{port: 80}]\n',
+    );
+    for (const from of [
+      ['-f', high],
+      ['-f', web, '--host', high],
+    ]) {
+      expect(await render('--config', config, ...from)).toBe(2);
+      expect(err).toMatch(
+        /high\.yaml:4:1: ports: unknown field "ports"; did you mean subsets\[\*\]\.ports\?\n/u,
+      );
+    }
+  });
+
   test('a note if there is nothing to render', async () => {
     const none = file('no-endpoints.yaml', 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n');
     expect(await render('--config', config, '-f', none)).toBe(0);

@@ -158,6 +158,20 @@ test('what people wrote', () => {
   ]);
 });
 
+test.each([
+  ['hostname-as-ip', '4:29 subsets[0].addresses[0].ip: Invalid value: "rgw.example.com": must be a valid IP'],
+  [
+    'metadata-namespaces',
+    '5:3 metadata.namespaces: unknown field "namespaces"; did you mean metadata.namespace?',
+  ],
+  ['ports-outside', '8:1 ports: unknown field "ports"; did you mean subsets[*].ports?'],
+  ['two-ports-no-name', '6:21 ports[1].name: Duplicate value: ""'],
+  ['v1beta1', '1:13 apiVersion: no API server serves EndpointSlice as discovery.k8s.io/v1beta1; write'],
+])('what people wrote: %s', (name, problem) => {
+  const file = join(import.meta.dirname, `../../cases/world/field/f6-files/${name}.yaml`);
+  expect(problemsOf(readFileSync(file, 'utf8'))).toEqual([expect.stringContaining(problem)]);
+});
+
 test('a kube-apiserver refuses the same objects of the corpus', () => {
   const recorded = readFileSync(join(import.meta.dirname, 'object-corpus.txt'), 'utf8');
   expect(verdicts(corpus().map(({ object }) => objectProblems(object).length > 0))).toBe(recorded);

@@ -68,7 +68,7 @@ expect: {host: [{metadata: {name: web-x-shop-x-vc, annotations: {missing: null}}
 expect: {host: [{metadata: {name: a-x-default-x-vc, labels: {missing: null}}}]}`,
   'nothing is created': `virtual:
   - ${WEB.trim().replaceAll('\n', '\n    ')}
-  - {apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {selector: {app: web}}}
+  - {apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {selector: {app: web}, ports: [{port: 80}]}}
 expect:
   host: []
   skipped: [{kind: Endpoints, namespace: shop, name: web, reason: service has a selector}]`,

@@ -65,6 +65,15 @@ expect:
     expect(err).toMatch(message);
   });
 
+  test('cases whose objects no API server takes: each file with its place, exit 2', async () => {
+    const { code, out, err } = await capturedRun([
+      'test',
+      join(import.meta.dirname, '..', '..', 'cases', 'world', 'field', 'f6-files'),
+    ]);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(/ports-outside\.yaml:8:1: ports: .*hostname-as-ip\.yaml:4:29: subsets\[0\]/su);
+  });
+
   test('the examples pass, and their cases cover every entry and branch', async () => {
     const examples = join(import.meta.dirname, '..', '..', '..', 'config');
     const copy = folderWith({});

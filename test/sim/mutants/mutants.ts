@@ -369,7 +369,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'references: an edited copy is not corrected',
     file: IMPORTER,
-    snippet: 'if (state.isInStep(source, copy)) return UNCHANGED;',
+    snippet: 'if (state.isInStep(source, copy)) return this.#inStep(job, copy, state);',
     replacement: 'if (state.isSourceUnchanged(source)) return UNCHANGED;',
   },
   // The decision and the import check every rule alike, each as a defence of its own: a bug must be in a rule, or in the last look.
