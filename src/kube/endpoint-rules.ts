@@ -18,6 +18,7 @@ import {
   type TextProblem,
 } from './field-rules.ts';
 import { labelKeyProblem, labelProblem, labelValueProblem, subdomainProblem } from './names.ts';
+import { canonicalAddress } from '../base/ip-address.ts';
 import { isJsonObject, type JsonObject } from '../base/json.ts';
 
 const REFERENCE = struct(
@@ -192,19 +193,21 @@ function isAddress(text: string): boolean {
 export function notationProblem(ip: string): string | undefined {
   if (!isAddress(ip) && isAddress(withoutLeadingZeros(ip))) return 'must not have leading 0s';
   if (!isAddress(ip)) return 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
-  return /^::ffff:[^:]+:[^:]+$/.test(canonical(ip)) ? 'must not be an IPv4-mapped IPv6 address' : undefined;
+  return /^::ffff:[^:]+:[^:]+$/.test(canonicalAddress(ip))
+    ? 'must not be an IPv4-mapped IPv6 address'
+    : undefined;
 }
 
 /** An EndpointSlice needs the canonical form (RFC 5952). */
 function canonicalProblem(ip: string): string | undefined {
-  const form = canonical(ip);
+  const form = canonicalAddress(ip);
   return form === ip ? undefined : `must be in canonical form (${JSON.stringify(form)})`;
 }
 
 export function rangeProblem(text: string): string | undefined {
   const ip = withoutLeadingZeros(text);
   if (!isAddress(ip)) return 'must be a valid IP address';
-  const form = canonical(ip);
+  const form = canonicalAddress(ip);
   if (form === '0.0.0.0' || form === '::') return `may not be unspecified (${text})`;
   if (form.startsWith('127.') || form === '::1')
     return 'may not be in the loopback range (127.0.0.0/8, ::1/128)';
@@ -232,7 +235,7 @@ export function networkProblem(range: string): string | undefined {
 
 function addressBits(ip: string): bigint {
   if (!isIPv6(ip)) return ip.split('.').reduce((bits, part) => (bits << 8n) | BigInt(part), 0n);
-  const [left = '', right] = canonical(ip).split('::');
+  const [left = '', right] = canonicalAddress(ip).split('::');
   const groups = (text: string | undefined): string[] => (text ? text.split(':') : []);
   const [first, last] = [groups(left), groups(right)];
   const zeros = Array.from({ length: 8 - first.length - last.length }, () => '0');
@@ -242,8 +245,4 @@ function addressBits(ip: string): bigint {
 /** Of the numbers of an IPv4 address, which old API servers ignored. */
 function withoutLeadingZeros(text: string): string {
   return /^[\d.]+$/u.test(text) ? text.replace(/(^|\.)0+(?=\d)/gu, '$1') : text;
-}
-
-function canonical(ip: string): string {
-  return isIPv6(ip) && isAddress(ip) ? new URL(`http://[${ip}]`).hostname.slice(1, -1) : ip;
 }

@@ -2,6 +2,7 @@
 
 import { BlockList, isIP } from 'node:net';
 import { TerminalError } from '../../base/errors.ts';
+import { canonicalAddress } from '../../base/ip-address.ts';
 import { isLoopback } from '../access.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -45,7 +46,7 @@ function matches(entry: string, server: URL): boolean {
   const { name, port } = withPort(entry);
   if (port !== undefined && port !== (server.port || (server.protocol === 'https:' ? '443' : '80')))
     return false;
-  if (isIP(name) !== 0) return host === name;
+  if (isIP(name) !== 0) return host === canonicalAddress(name);
   const domain = name.replace(/^\*(?=\.)/u, '');
   if (domain.startsWith('.')) return host.endsWith(domain);
   return host === domain || host.endsWith(`.${domain}`);

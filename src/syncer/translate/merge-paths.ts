@@ -2,6 +2,7 @@
  * A host change at a two-way path flows back only where the host differs from the translation at such paths alone, with lists of the
  * same length; any other difference is drift, and the virtual side wins everywhere. */
 
+import { withCanonicalAddresses } from '../../base/ip-address.ts';
 import {
   canonicalJson,
   isJsonObject,
@@ -249,7 +250,7 @@ function idOf(
   { at, idMember }: ListElement,
 ): string | undefined {
   const id = valueAt(root, [...path.slice(0, at + 1), idMember]);
-  return id === undefined ? undefined : canonicalJson(id);
+  return id === undefined ? undefined : idText(id);
 }
 
 type PlaceOf = (list: ConcretePath, element: ListElement, id: string) => number;
@@ -262,7 +263,7 @@ function elementPlaces(host: JsonObject | undefined): PlaceOf {
     const places = new Map<string, number>();
     for (const [at, element] of (Array.isArray(elements) ? elements : []).entries()) {
       const id = isJsonObject(element) ? ownValue(element, idMember) : undefined;
-      const text = id === undefined ? undefined : canonicalJson(id);
+      const text = id === undefined ? undefined : idText(id);
       if (text !== undefined && !places.has(text)) places.set(text, at);
     }
     return places;
@@ -273,6 +274,11 @@ function elementPlaces(host: JsonObject | undefined): PlaceOf {
     lists.set(key, places);
     return places.get(id) ?? -1;
   };
+}
+
+/** An element is identified by its addresses, of which each side may have another notation. */
+function idText(id: JsonValue): string {
+  return canonicalJson(withCanonicalAddresses(id));
 }
 
 /** JSON.stringify of the segments tells an index from a key of the same digits. */

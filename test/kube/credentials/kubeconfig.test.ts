@@ -475,6 +475,7 @@ describe('the proxy of the environment', () => {
     ['https://10.96.0.1', { ...proxy, NO_PROXY: '10.96.0.1' }, undefined],
     ['https://[fd00::1]:6443', { ...proxy, NO_PROXY: 'fd00::/8' }, undefined],
     ['https://[fd00::1]:6443', { ...proxy, NO_PROXY: '[fd00::1]:6443' }, undefined],
+    ['https://[fd00::1]:6443', { ...proxy, NO_PROXY: 'FD00:0::0001' }, undefined],
     ['https://a.example', { ...proxy, NO_PROXY: '10.0.0.0/99,/,:,' }, 'http://proxy:3128'],
   ])('%s with %o: %s', (server, env, expected) => {
     expect(proxyOf(`server: "${server}"`, env)).toBe(expected);
