@@ -1,6 +1,7 @@
 /** Translates references to Pods between the two sides. Objects need not be valid: what is not understood stays as it is. */
 
 import { keyOf, type NamespacedName } from '../../kube/object.ts';
+import { withCanonicalAddresses } from '../../base/ip-address.ts';
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { memberOf } from './content.ts';
 import type { ContentRules, NameTranslator } from './types.ts';
@@ -23,7 +24,8 @@ export function podReferences(
       const map: MapTargetRef = (ref) => ref && podRefToHost(ref, namespace, names);
       return { [member]: mapRefs(memberOf(virtual, member), map) };
     },
-    /** By the virtual object's own references, which have uid and resourceVersion too; then by the name rule: the only result, also in `namespace`. */
+    /** By the virtual object's own references, which have uid and resourceVersion too; then by the name rule: the only result, also in `namespace`.
+     * Any other Pod of the host is left out: as it is, its name may be that of another Pod of the virtual cluster. */
     toVirtual(host, { names, namespace, original }) {
       const known = new Map<string, JsonObject>();
       const leftOut = new Map<string, JsonObject>();
@@ -35,7 +37,7 @@ export function podReferences(
         return ref;
       });
       const map: MapTargetRef = (ref, holder) =>
-        ref === undefined ? leftOut.get(holderId(holder)) : podRefToVirtual(ref, namespace, { names, known });
+        (ref && podRefToVirtual(ref, namespace, { names, known })) ?? leftOut.get(holderId(holder));
       return { [member]: mapRefs(memberOf(host, member), map) };
     },
   };
@@ -53,7 +55,9 @@ export function mapTargetRef(holder: JsonObject, map: MapTargetRef): JsonObject 
 
 /** What tells the holder of a reference from others. */
 function holderId(holder: JsonObject): string {
-  return JSON.stringify([ownValue(holder, 'ip') ?? null, ownValue(holder, 'addresses') ?? null]);
+  return JSON.stringify(
+    ['ip', 'addresses'].map((key) => withCanonicalAddresses(ownValue(holder, key) ?? null)),
+  );
 }
 
 export function mapElements(list: JsonValue, map: (element: JsonObject) => JsonObject): JsonValue {
@@ -83,7 +87,12 @@ interface Backward {
   readonly known: ReadonlyMap<string, JsonObject>;
 }
 
-function podRefToVirtual(ref: JsonObject, ownNamespace: string, { names, known }: Backward): JsonObject {
+/** Undefined: it is the copy of no Pod of this virtual cluster. */
+function podRefToVirtual(
+  ref: JsonObject,
+  ownNamespace: string,
+  { names, known }: Backward,
+): JsonObject | undefined {
   const original = known.get(refKey(ref));
   if (original !== undefined && jsonEquals(podRefToHost(original, ownNamespace, names), ref)) return original;
   const named = podNamed(ref, names.hostNamespace);
@@ -91,7 +100,9 @@ function podRefToVirtual(ref: JsonObject, ownNamespace: string, { names, known }
   const candidates = names.toVirtualCandidates(named);
   const own = candidates.filter(({ namespace }) => namespace === ownNamespace);
   const virtual = candidates.length === 1 ? candidates[0] : own.length === 1 ? own[0] : undefined;
-  return virtual === undefined ? ref : { ...ref, name: virtual.name, namespace: virtual.namespace };
+  return virtual === undefined || names.podToHost(virtual) === undefined
+    ? undefined
+    : { ...ref, name: virtual.name, namespace: virtual.namespace };
 }
 
 /** The Pod that a reference names; undefined for other kinds and for what is no reference at all. */

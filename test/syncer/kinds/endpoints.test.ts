@@ -84,9 +84,33 @@ describe('Pod references to the virtual side', () => {
     expect(refsOf(subsetsToVirtual(host, 'shop', names))).toEqual([
       { kind: 'Pod', name: 'a', namespace: 'shop' },
       { kind: 'Pod', name: 'a-x-b', namespace: 'shop' },
-      ref('a-x-b-x-c-x-suffix'),
-      ref('own'),
+      null,
+      null,
     ]);
+  });
+
+  test('are those of the virtual object, or are left out: never the name of a Pod of the host', () => {
+    const name = fc.constantFrom(
+      'a',
+      'a-x-b',
+      'own',
+      'a-x-shop-x-suffix',
+      'a-x-shop-x-other',
+      'p'.repeat(70),
+    );
+    const namespace = fc.constantFrom('shop', 'b', 'h-1', 'a-1', 'test');
+    const modes = [names, translators(LEGACY).names, translators(mappings({ 'a-*': 'h-*' }, true)).names];
+    fc.assert(
+      fc.property(fc.constantFrom(...modes), name, namespace, (translator, pod, of) => {
+        const ref = { kind: 'Pod', name: pod, namespace: of };
+        const host = subsetsToHost(addressed(ref), of, translator);
+        expect(subsetsToVirtual(host, of, translator, addressed(ref))).toEqual(addressed(ref));
+        const [back] = refsOf(subsetsToVirtual(addressed(ref), 'shop', translator));
+        const there =
+          back === null ? addressed(ref) : subsetsToHost(addressed(back ?? null), 'shop', translator);
+        expect(there).toEqual(addressed(ref));
+      }),
+    );
   });
 
   test('mapped namespaces are reversed, hashed ones only with the virtual object', () => {
@@ -95,7 +119,7 @@ describe('Pod references to the virtual side', () => {
     expect(subsetsToVirtual(subsetsToHost(virtual, 'a-1', mapped), 'a-1', mapped)).toEqual(virtual);
     const legacy = translators(LEGACY).names;
     const host = subsetsToHost(virtual, 'a-1', legacy);
-    expect(subsetsToVirtual(host, 'a-1', legacy)).toEqual(host);
+    expect(refsOf(subsetsToVirtual(host, 'a-1', legacy))).toEqual([null]);
     expect(subsetsToVirtual(host, 'a-1', legacy, virtual)).toEqual(virtual);
   });
 });
