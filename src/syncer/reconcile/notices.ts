@@ -18,14 +18,18 @@ export function syncedNotice(copy: KubeObject): RecordedEvent {
   };
 }
 
-/** An object of another controller was overwritten. A warning, because the rate limit can drop normal Events. */
+/** An object of another controller was overwritten. A warning, because the rate limit can drop normal Events, and because the host's slice controller
+ * keeps the slices of a Service that loses its selector as they are (1.36.3, 1.37.2). */
 export function takenOverNotice(copy: KubeObject): RecordedEvent {
+  const { name, namespace = '' } = copy.metadata;
   return {
     type: 'Warning',
     reason: 'TakenOver',
     note:
       `Endpoints "${objectKey(copy)}" on the host, which its endpoints controller created before the Service lost its selector, ` +
-      'is the copy of this object now.',
+      'is the copy of this object now. EndpointSlices that the host made for the Pods of the Service before stay, and traffic still goes to those ' +
+      `addresses. Delete them on the host: kubectl -n ${namespace} delete endpointslices -l kubernetes.io/service-name=${name},` +
+      'endpointslice.kubernetes.io/managed-by=endpointslice-controller.k8s.io',
   };
 }
 
