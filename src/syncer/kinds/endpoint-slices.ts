@@ -3,12 +3,12 @@
 import {
   ENDPOINT_SLICES,
   keyOf,
+  objectKey,
   type KubeObject,
   type ObjectKey,
   type StringMap,
 } from '../../kube/object.ts';
-import type { RecordedEvent } from '../../kube/types.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { isJsonObject, objectField, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { asStored, isEmpty, listAt, memberOf } from '../translate/content.ts';
 import { mapElements, mapTargetRef, podReferences, type MapTargetRef } from '../translate/pod-references.ts';
 import type {
@@ -20,7 +20,6 @@ import type {
 } from '../translate/types.ts';
 import type { KnownFields } from '../patch/check-patch.ts';
 import { validateEndpointSlice } from '../patch/validate-object.ts';
-import { addressesOf, addressText } from './endpoints.ts';
 import {
   HEADLESS_LABEL,
   OBJECT_FIELDS,
@@ -39,6 +38,7 @@ import {
   serviceNameToVirtual,
   unmappedNamespaceOf,
 } from './service-names.ts';
+import { sharedAddressNotice, type AddressHolder, type ServedAddress } from './shared-addresses.ts';
 
 export const SERVICE_NAME = 'kubernetes.io/service-name';
 export const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
@@ -57,7 +57,8 @@ export const BY_SERVICE = 'service';
 export interface EndpointSliceOptions {
   /** If Endpoints are synced too, the host mirrors their copies into slices itself. */
   readonly isEndpointsSynced: boolean;
-  readonly endpointsOf: (service: ObjectKey) => KubeObject | undefined;
+  /** The Endpoints and the slices of a Service that are synced and give it addresses. */
+  readonly addressesOf: (service: ObjectKey) => Iterable<AddressHolder>;
 }
 
 const podRefs = podReferences(ENDPOINTS_MEMBER, mapRefs);
@@ -134,10 +135,15 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
     gate: (virtual, service, gateOptions) => exclusion(virtual, options) ?? serviceGate(service, gateOptions),
     unmappedNamespace,
     needsRecreation,
-    noticeOf(virtual) {
+    noticesOf(virtual) {
       const service = serviceKeyOf(virtual);
-      const endpoints = service === undefined ? undefined : options.endpointsOf(service);
-      return endpoints && duplicateNotice(virtual, endpoints, service ?? '');
+      if (service === undefined) return [];
+      const key = objectKey(virtual);
+      const isOther = ({ kind, object }: AddressHolder): boolean =>
+        kind !== ENDPOINT_SLICES.kind || objectKey(object) !== key;
+      const others = Iterator.from(options.addressesOf(service)).filter(isOther);
+      const shared = sharedAddressNotice(service, addressesOfSlice(virtual), others);
+      return shared === undefined ? [] : [shared];
     },
   };
 }
@@ -272,24 +278,19 @@ function elementAt([root, index, member]: ConcretePath): ListElement | undefined
   return isInEndpoint ? { at: 1, idMember: 'addresses' } : undefined;
 }
 
-function duplicateNotice(
-  slice: KubeObject,
-  endpoints: KubeObject,
-  service: ObjectKey,
-): RecordedEvent | undefined {
-  const known = addressesOf(endpoints);
-  const content = { ports: memberOf(slice, PORTS_MEMBER), endpoints: memberOf(slice, ENDPOINTS_MEMBER) };
+export function addressesOfSlice(object: KubeObject): AddressHolder {
+  return { object, kind: ENDPOINT_SLICES.kind, served };
+}
+
+function* served(slice: KubeObject): Generator<ServedAddress> {
+  const content = {
+    [PORTS_MEMBER]: memberOf(slice, PORTS_MEMBER),
+    [ENDPOINTS_MEMBER]: memberOf(slice, ENDPOINTS_MEMBER),
+  };
   const ports = listAt(content, PORTS_MEMBER).filter(isJsonObject);
-  for (const endpoint of listAt(content, ENDPOINTS_MEMBER)) {
-    for (const ip of listAt(endpoint, 'addresses')) {
-      const port = ports.find((one) => known.has(addressText(ip, one['port'], one['protocol'])));
-      if (port === undefined) continue;
-      const address = `${JSON.stringify(ip)} port ${JSON.stringify(port['port'])}`;
-      const note =
-        `Address ${address} of Service "${service}" is also in the Endpoints of that name. Both are synced, so the host ` +
-        'has it twice. Remove it from one of the two.';
-      return { type: 'Warning', reason: 'DuplicateEndpoints', note };
-    }
+  for (const endpoint of listAt(content, ENDPOINTS_MEMBER).filter(isJsonObject)) {
+    // Unknown counts as ready.
+    const isReady = objectField(endpoint, 'conditions')['ready'] !== false;
+    for (const ip of listAt(endpoint, 'addresses')) yield { ip, ports, isReady };
   }
-  return undefined;
 }

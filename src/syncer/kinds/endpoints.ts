@@ -1,6 +1,13 @@
 /** Endpoints: `subsets` with Pod references. The Service of the same name decides whether they are synced. */
 
-import { CONTROLLER_MANAGERS, ENDPOINTS, objectKey, type KubeObject } from '../../kube/object.ts';
+import {
+  CONTROLLER_MANAGERS,
+  ENDPOINTS,
+  objectKey,
+  type KubeObject,
+  type ObjectKey,
+} from '../../kube/object.ts';
+import type { RecordedEvent } from '../../kube/types.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { KnownFields } from '../patch/check-patch.ts';
 import { validateEndpoints } from '../patch/validate-object.ts';
@@ -17,11 +24,16 @@ import {
   serviceGate,
   type SyncedKind,
 } from './kind.ts';
+import { sharedAddressNotice, type AddressHolder, type ServedAddress } from './shared-addresses.ts';
 
 const SUBSETS = 'subsets';
 const ADDRESS_LISTS = ['addresses', 'notReadyAddresses'] as const;
 const MANAGED_BY = 'endpoints.kubernetes.io/managed-by';
 const ENDPOINTS_CONTROLLER = 'endpoint-controller';
+/** The mirroring controller leaves such Endpoints alone; it acts on no other value than `true`. */
+const SKIP_MIRROR = 'endpointslice.kubernetes.io/skip-mirror';
+/** `--mirroring-max-endpoints-per-subset` of kube-controller-manager, by default. */
+const MIRRORED_MAX = 1000;
 
 export const endpointsContent: ContentRules = {
   ...NO_CONTENT,
@@ -53,7 +65,20 @@ export const endpointsFields: KnownFields = {
   },
 };
 
-export const endpointsKind: SyncedKind = {
+/** `slicesOf`: the slices of a Service that are synced. */
+export function createEndpointsKind(slicesOf: (service: ObjectKey) => Iterable<AddressHolder>): SyncedKind {
+  return {
+    ...ENDPOINTS_KIND,
+    noticesOf(virtual) {
+      if (!isMirrored(virtual)) return [];
+      const service = objectKey(virtual);
+      const shared = sharedAddressNotice(service, addressesOfEndpoints(virtual), slicesOf(service));
+      return [shared, truncationNotice(virtual)].filter((notice) => notice !== undefined);
+    },
+  };
+}
+
+const ENDPOINTS_KIND: SyncedKind = {
   ...PLAIN_KIND,
   resource: ENDPOINTS,
   content: endpointsContent,
@@ -74,6 +99,9 @@ export const endpointsKind: SyncedKind = {
     );
   },
 };
+
+/** Beside no slices. */
+export const endpointsKind = createEndpointsKind(() => []);
 
 function mapRefs(subsets: JsonValue, map: MapTargetRef): JsonValue {
   return mapElements(subsets, (subset) => {
@@ -102,22 +130,37 @@ function elementAt([, , list, index, member]: ConcretePath): ListElement | undef
   return isInAddress ? { at: 3, idMember: 'ip' } : undefined;
 }
 
-/** Every address and port of an Endpoints, ready or not, as `ip:port/protocol`. */
-export function addressesOf(object: KubeObject): Set<string> {
-  const found = new Set<string>();
-  for (const subset of listAt({ subsets: memberOf(object, SUBSETS) }, SUBSETS)) {
-    const ports = listAt(subset, 'ports').filter(isJsonObject);
-    for (const address of ADDRESS_LISTS.flatMap((list) => listAt(subset, list)).filter(isJsonObject)) {
-      for (const { port, protocol } of ports) found.add(addressText(address['ip'], port, protocol));
-    }
-  }
-  return found;
+export function addressesOfEndpoints(object: KubeObject): AddressHolder {
+  return { object, kind: ENDPOINTS.kind, served };
 }
 
-export function addressText(
-  ip: JsonValue | undefined,
-  port: JsonValue | undefined,
-  protocol: JsonValue | undefined,
-): string {
-  return JSON.stringify([ip, port, protocol ?? 'TCP']);
+function* served(object: KubeObject): Generator<ServedAddress> {
+  for (const subset of subsetsOf(object)) {
+    const ports = listAt(subset, 'ports').filter(isJsonObject);
+    for (const list of ADDRESS_LISTS)
+      for (const address of listAt(subset, list).filter(isJsonObject))
+        yield { ip: ownValue(address, 'ip'), ports, isReady: list === 'addresses' };
+  }
+}
+
+/** What the host's mirroring controller leaves out of its slices is reported there, on the copy alone. */
+function truncationNotice(object: KubeObject): RecordedEvent | undefined {
+  for (const [at, subset] of subsetsOf(object).entries()) {
+    const count = ADDRESS_LISTS.reduce((sum, list) => sum + listAt(subset, list).length, 0);
+    if (count <= MIRRORED_MAX) continue;
+    const note =
+      `subsets[${at}] has ${count} addresses, and the host's mirroring controller takes ${MIRRORED_MAX} of them into EndpointSlices, those that ` +
+      `are ready first: ${count - MIRRORED_MAX} get no traffic. Write EndpointSlices in the place of this object, each with up to 1000 endpoints.`;
+    return { type: 'Warning', reason: 'TooManyAddresses', note };
+  }
+  return undefined;
+}
+
+/** The host makes slices of the copy. */
+export function isMirrored({ metadata: { labels } }: KubeObject): boolean {
+  return labels?.[SKIP_MIRROR] !== 'true';
+}
+
+function subsetsOf(object: KubeObject): readonly JsonValue[] {
+  return listAt({ [SUBSETS]: memberOf(object, SUBSETS) }, SUBSETS);
 }

@@ -78,7 +78,8 @@ export interface SyncedKind {
   readonly hasStatus: boolean;
   /** Allocated by the host, so the virtual object does not have it. Absent: copies of this kind have no address. */
   readonly addressOf?: (host: KubeObject) => CopyAddress;
-  noticeOf(virtual: KubeObject, service: KubeObject | undefined): RecordedEvent | undefined;
+  /** What the tenant should know of an object that is in sync. */
+  noticesOf(virtual: KubeObject): readonly RecordedEvent[];
 }
 
 /** Of kinds whose objects no other kind decides about, and whose status is not synced. */
@@ -92,7 +93,7 @@ export const PLAIN_KIND = {
   noticeOfGate: () => undefined,
   statusPatch: () => undefined,
   hasStatus: false,
-  noticeOf: () => undefined,
+  noticesOf: () => [],
 } satisfies Partial<SyncedKind>;
 
 /** True when the Service selects Pods, so that a controller of its cluster writes its Endpoints and slices. */

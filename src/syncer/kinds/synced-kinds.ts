@@ -15,8 +15,14 @@ import {
 } from '../../kube/object.ts';
 import type { KnownFields } from '../patch/check-patch.ts';
 import { compilePatches, type CompiledPatches } from '../patch/compile.ts';
-import { BY_SERVICE, createEndpointSliceKind, endpointSliceFields, exclusion } from './endpoint-slices.ts';
-import { endpointsFields, endpointsKind } from './endpoints.ts';
+import {
+  addressesOfSlice,
+  BY_SERVICE,
+  createEndpointSliceKind,
+  endpointSliceFields,
+  exclusion,
+} from './endpoint-slices.ts';
+import { addressesOfEndpoints, createEndpointsKind, endpointsFields, isMirrored } from './endpoints.ts';
 import type { GateReason, SyncedKind } from './kind.ts';
 import { createServiceKind, serviceFields, statusPatch } from './services.ts';
 
@@ -66,22 +72,32 @@ export function syncedKinds(
   } = config;
   const selection = selectionOf(config);
   const { endpoints, endpointSlices, services } = sync;
-  const sliceOptions = {
-    isEndpointsSynced: endpoints.enabled,
-    endpointsOf: (service: ObjectKey) => virtualCaches.get(ENDPOINTS.plural)?.get(service),
+  const isEndpointsSynced = endpoints.enabled;
+  const endpointsOf = (service: ObjectKey): KubeObject | undefined => {
+    const object = virtualCaches.get(ENDPOINTS.plural)?.get(service);
+    return object !== undefined && selection(object) === undefined ? object : undefined;
   };
-  const slices = createEndpointSliceKind(sliceOptions);
-  const isSyncedSlice = (key: ObjectKey): boolean => {
-    const slice = virtualCaches.get(ENDPOINT_SLICES.plural)?.get(key);
-    return slice !== undefined && (selection(slice) ?? exclusion(slice, sliceOptions)) === undefined;
-  };
-  const slicesOf = (service: ObjectKey): Iterable<ObjectKey> =>
-    virtualCaches.get(ENDPOINT_SLICES.plural)?.byIndex(BY_SERVICE, service) ?? [];
+  function* slicesOf(service: ObjectKey): Generator<KubeObject> {
+    const cache = virtualCaches.get(ENDPOINT_SLICES.plural);
+    for (const key of cache?.byIndex(BY_SERVICE, service) ?? []) {
+      const slice = cache?.get(key);
+      const reason = slice && (selection(slice) ?? exclusion(slice, { isEndpointsSynced }));
+      if (slice !== undefined && reason === undefined) yield slice;
+    }
+  }
+  const slices = createEndpointSliceKind({
+    isEndpointsSynced,
+    *addressesOf(service) {
+      const own = endpointsOf(service);
+      if (own !== undefined && isMirrored(own)) yield addressesOfEndpoints(own);
+      yield* slicesOf(service).map(addressesOfSlice);
+    },
+  });
+  const endpointsKind = createEndpointsKind((service) => slicesOf(service).map(addressesOfSlice));
   const serviceKind = createServiceKind({
     hasSyncedEndpoints: (service) => {
-      const own = sliceOptions.endpointsOf(objectKey(service));
-      const isSynced = own !== undefined && selection(own) === undefined;
-      return isSynced || Iterator.from(slicesOf(objectKey(service))).some(isSyncedSlice);
+      const key = objectKey(service);
+      return endpointsOf(key) !== undefined || slicesOf(key).next().done === false;
     },
     allow,
   });

@@ -294,8 +294,7 @@ function remember(
     virtual: cachedAs(sync.virtual, virtual),
     host: cachedAs(sync.host, host),
   };
-  const notice = sync.kind.noticeOf(pair.virtual, seen.service);
-  if (notice !== undefined) sync.report(seen.virtual, notice);
+  sync.report(seen.virtual, ...sync.kind.noticesOf(pair.virtual));
   sync.states.of(seen.key).remember(pair, seen.service, isEchoed);
 }
 

@@ -119,7 +119,7 @@ test.each<[string, JsonObject, JsonObject]>([
 });
 
 describe('a copy is deleted and created again', () => {
-  const kind = createEndpointSliceKind({ isEndpointsSynced: false, endpointsOf: () => undefined });
+  const kind = createEndpointSliceKind({ isEndpointsSynced: false, addressesOf: () => [] });
   const OURS = 'endpoint-syncer';
 
   test.each<[string, StringMap, StringMap, boolean]>([
@@ -157,35 +157,4 @@ test('a value of an endpoint belongs to its addresses', () => {
     ['ports', 0, 'port'],
   ])
     expect(elementAt(path)).toBeUndefined();
-});
-
-describe('an address that the Endpoints of the Service have too', () => {
-  const endpoints: KubeObject = {
-    metadata: { name: 'web', namespace: 'shop' },
-    subsets: [{ addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 80 }] }],
-  };
-  const kind = createEndpointSliceKind({
-    isEndpointsSynced: true,
-    endpointsOf: (key) => (key === 'shop/web' ? endpoints : undefined),
-  });
-  const reported = (service: string, ip: string, port: JsonObject): string | undefined =>
-    kind.noticeOf(
-      slice({ [SERVICE_NAME]: service }, { endpoints: [{ addresses: [ip] }], ports: [port] }),
-      undefined,
-    )?.note;
-
-  test('is reported', () => {
-    expect(reported('web', '10.0.0.1', { port: 80, protocol: 'TCP' })).toMatch(
-      /^Address "10\.0\.0\.1" port 80 of Service "shop\/web" is also in the Endpoints/u,
-    );
-  });
-
-  test.each<[string, string, string, JsonObject]>([
-    ['another address', 'web', '10.0.0.2', { port: 80 }],
-    ['another port', 'web', '10.0.0.1', { port: 81 }],
-    ['another protocol', 'web', '10.0.0.1', { port: 80, protocol: 'UDP' }],
-    ['another Service', 'db', '10.0.0.1', { port: 80 }],
-  ])('%s is not', (_, service, ip, port) => {
-    expect(reported(service, ip, port)).toBeUndefined();
-  });
 });

@@ -10,7 +10,7 @@ import type { NameTranslator } from '../../../src/syncer/translate/types.ts';
 import { translateDnsName } from '../translate/dns.ts';
 import { LEGACY, mappings, SINGLE, translators } from '../translate/setup.ts';
 
-const kind = createEndpointSliceKind({ isEndpointsSynced: true, endpointsOf: () => undefined });
+const kind = createEndpointSliceKind({ isEndpointsSynced: true, addressesOf: () => [] });
 
 function slice(addresses: readonly JsonValue[], addressType = 'FQDN'): KubeObject {
   const labels = { 'kubernetes.io/service-name': 'ext' };

@@ -1,0 +1,104 @@
+/** Addresses that the copies of several objects give to one Service, as the tenant is told. */
+
+import { canonicalAddress } from '../../base/ip-address.ts';
+import type { JsonObject, JsonValue } from '../../base/json.ts';
+import { objectKey, type KubeObject, type ObjectKey } from '../../kube/object.ts';
+import type { RecordedEvent } from '../../kube/types.ts';
+
+/** An address on the ports of its subset or slice. Objects need not be valid, so it may be no text. */
+export interface ServedAddress {
+  readonly ip: JsonValue | undefined;
+  readonly ports: readonly JsonObject[];
+  readonly isReady: boolean;
+}
+
+export interface AddressHolder {
+  readonly object: KubeObject;
+  readonly kind: string;
+  readonly served: (object: KubeObject) => Iterable<ServedAddress>;
+}
+
+interface Shared {
+  readonly ip: string;
+  readonly port: JsonValue;
+  readonly other: AddressHolder;
+  readonly isOwnReady: boolean;
+  readonly isOtherReady: boolean;
+}
+
+/** kube-proxy keeps one of several equal addresses, by the order of a map, so one that is ready in one object alone gets traffic by chance. Two
+ * slices that agree are harmless; an Endpoints beside a slice is most likely a mistake. */
+export function sharedAddressNotice(
+  service: ObjectKey,
+  own: AddressHolder,
+  others: Iterable<AddressHolder>,
+): RecordedEvent | undefined {
+  let duplicate: Shared | undefined;
+  for (const shared of sharedAddresses(own, others)) {
+    if (shared.isOwnReady !== shared.isOtherReady) return notice(disagreement(service, own, shared));
+    if (shared.other.kind !== own.kind) duplicate ??= shared;
+  }
+  return duplicate && notice(duplication(service, duplicate));
+}
+
+function* sharedAddresses(own: AddressHolder, others: Iterable<AddressHolder>): Generator<Shared> {
+  let ready: Map<string, Map<string, boolean>> | undefined;
+  for (const other of others) {
+    ready ??= readinessOf(own);
+    for (const { ip, ports, isReady } of other.served(other.object)) {
+      const byPort = typeof ip === 'string' ? ready.get(canonicalAddress(ip)) : undefined;
+      if (typeof ip !== 'string' || byPort === undefined) continue;
+      for (const port of ports) {
+        const isOwnReady = byPort.get(portId(port));
+        if (isOwnReady === undefined) continue;
+        yield { ip, port: port['port'] ?? null, other, isOwnReady, isOtherReady: isReady };
+      }
+    }
+  }
+}
+
+/** By canonical address and port. */
+function readinessOf({ object, served }: AddressHolder): Map<string, Map<string, boolean>> {
+  const found = new Map<string, Map<string, boolean>>();
+  for (const { ip, ports, isReady } of served(object)) {
+    if (typeof ip !== 'string') continue;
+    const key = canonicalAddress(ip);
+    const byPort = found.get(key) ?? new Map<string, boolean>();
+    for (const port of ports) byPort.set(portId(port), isReady);
+    found.set(key, byPort);
+  }
+  return found;
+}
+
+/** kube-proxy keeps addresses by the name and protocol of the port, too. */
+function portId({ name, port, protocol }: JsonObject): string {
+  return JSON.stringify([name ?? '', port, protocol ?? 'TCP']);
+}
+
+function duplication(service: ObjectKey, { ip, port, other }: Shared): string {
+  return (
+    `Address ${JSON.stringify(ip)} port ${JSON.stringify(port)} of Service "${service}" is also in ${named(other)}. ` +
+    'Both are synced, so the host has it twice. Remove it from one of the two.'
+  );
+}
+
+function disagreement(
+  service: ObjectKey,
+  own: AddressHolder,
+  { ip, port, other, isOwnReady }: Shared,
+): string {
+  const [ready, notReady] = isOwnReady ? [own, other] : [other, own];
+  return (
+    `Address ${JSON.stringify(ip)} port ${JSON.stringify(port)} of Service "${service}" is ready in ${named(ready)} and not ready in ` +
+    `${named(notReady)}. Both are synced, and kube-proxy takes one of the two by chance, so traffic to this address may stop. ` +
+    'Remove it from one of the two.'
+  );
+}
+
+function named({ object, kind }: AddressHolder): string {
+  return `${kind} "${objectKey(object)}"`;
+}
+
+function notice(note: string): RecordedEvent {
+  return { type: 'Warning', reason: 'DuplicateEndpoints', note };
+}
