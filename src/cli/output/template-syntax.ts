@@ -178,9 +178,8 @@ class ActionReader {
       let offset = at;
       const members = inside.split(',').map((member) => {
         offset += member.length + 1;
-        const blanks = / *$/u.exec(member)?.[0].length ?? 0;
-        const trimmed = member.replace(/^ +| +$/gu, '');
-        return this.#inner(`[${trimmed}]`, offset - blanks - trimmed.length - 1);
+        const { trimmed, blanksAfter } = withoutSpaces(member);
+        return this.#inner(`[${trimmed}]`, offset - blanksAfter - trimmed.length - 1);
       });
       this.#add({ kind: 'union', members }, at);
       return;
@@ -267,6 +266,14 @@ class ActionReader {
   #error(problem: string, at = this.#at): TerminalError {
     return templateError(this.#offset + at, problem);
   }
+}
+
+/** At its ends; of spaces alone. A pattern for this would take quadratic time. */
+function withoutSpaces(text: string): { readonly trimmed: string; readonly blanksAfter: number } {
+  let [start, end] = [0, text.length];
+  while (end > 0 && text[end - 1] === ' ') end--;
+  while (start < end && text[start] === ' ') start++;
+  return { trimmed: text.slice(start, end), blanksAfter: text.length - end };
 }
 
 type StepWithoutPlace = Step extends infer S ? (S extends Step ? Omit<S, 'at'> : never) : never;

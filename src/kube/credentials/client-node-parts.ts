@@ -12,7 +12,6 @@ export {
 
 /** Each is loaded when a kubeconfig asks for it. */
 export const loadAuthenticator = {
-  exec: async () => new (await import('@kubernetes/client-node/dist/exec_auth.js')).ExecAuth(),
   gcp: async () => new (await import('@kubernetes/client-node/dist/gcp_auth.js')).GoogleCloudPlatformAuth(),
   azure: async () => new (await import('@kubernetes/client-node/dist/azure_auth.js')).AzureAuth(),
 };

@@ -26,7 +26,9 @@ export function createCredentials(entry: UserEntry, clock: Clock): Credentials {
   if (fixed !== undefined) {
     return fixedSource({ authorization: fixed, ...impersonation }, certificate);
   }
-  if (isJsonObject(user['exec']) || isJsonObject(user['auth-provider'])) {
+  // As client-go: a certificate in the kubeconfig stands in for the plugin.
+  const hasPlugin = isJsonObject(user['exec']) && certificate() === undefined;
+  if (hasPlugin || isJsonObject(user['auth-provider'])) {
     return pluginCredentials({ entry, clock, impersonation, certificate });
   }
   return fixedSource(impersonation, certificate);

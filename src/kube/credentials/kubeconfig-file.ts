@@ -4,8 +4,16 @@ import { readFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { newClusters, newContexts, type Cluster } from './client-node-parts.ts';
 import { parse, YAMLParseError, type DocumentOptions, type ParseOptions, type SchemaOptions } from 'yaml';
+import { parseYaml } from '../../base/yaml/document.ts';
 import { fileProblem, TerminalError } from '../../base/errors.ts';
-import { isJsonObject, ownValue, type JsonObject } from '../../base/json.ts';
+import {
+  isJsonObject,
+  objectField,
+  objectList,
+  ownValue,
+  type JsonObject,
+  type JsonValue,
+} from '../../base/json.ts';
 
 export interface Kubeconfig {
   /** For messages: the file, or the Secret. */
@@ -22,6 +30,8 @@ export interface SelectedContext {
   readonly context: string;
   readonly namespace: string;
   readonly cluster: Cluster;
+  /** What exec plugins may be told of the cluster: the extension {@link EXEC_EXTENSION}. */
+  readonly execConfig: JsonValue;
   readonly userName: string;
   readonly user: JsonObject;
 }
@@ -44,6 +54,8 @@ export const SCALARS: ParseOptions & DocumentOptions & SchemaOptions = {
   schema: 'failsafe',
   customTags: ['null', 'bool'],
 };
+/** Reserved among the extensions of a cluster for exec plugins. */
+const EXEC_EXTENSION = 'client.authentication.k8s.io/exec';
 const CLUSTER_PATHS = ['certificate-authority'];
 const USER_PATHS = ['client-certificate', 'client-key', 'tokenFile', 'token-file'];
 
@@ -64,12 +76,29 @@ export function parseKubeconfig(text: string, source: string, folder: string): K
   return {
     source,
     currentContext: textOf(document, 'current-context') ?? '',
-    clusters: entries('clusters').map((entry) => absolute(entry, 'cluster', CLUSTER_PATHS, folder)),
+    clusters: withTypedExtensions(entries('clusters'), text).map((entry) =>
+      absolute(entry, 'cluster', CLUSTER_PATHS, folder),
+    ),
     users: entries('users')
       .map((entry) => absolute(entry, 'user', USER_PATHS, folder))
       .map((entry) => absoluteCommand(entry, folder)),
     contexts: entries('contexts'),
   };
+}
+
+/** Extensions are read by other programs, for which a number has to be one. */
+function withTypedExtensions(clusters: readonly JsonObject[], text: string): readonly JsonObject[] {
+  const isExtended = (entry: JsonObject): boolean =>
+    objectList(objectField(entry, 'cluster'), 'extensions').length > 0;
+  if (!clusters.some(isExtended)) return clusters;
+  const { json } = parseYaml(text);
+  const typed = isJsonObject(json) ? objectList(json, 'clusters') : [];
+  return clusters.map((entry, index) => {
+    const extensions = ownValue(objectField(typed[index] ?? {}, 'cluster'), 'extensions');
+    return extensions === undefined
+      ? entry
+      : { ...entry, cluster: { ...objectField(entry, 'cluster'), extensions } };
+  });
 }
 
 /** The position of a syntax error. The parser's message quotes the text, which may contain a token. */
@@ -105,9 +134,15 @@ export function selectContext(config: Kubeconfig, wanted: string): SelectedConte
     context: name,
     namespace: context.namespace ?? '',
     cluster: usable(() => newClusters([rawCluster]), `cluster ${context.cluster}`, source),
+    execConfig: execConfigOf(objectField(rawCluster, 'cluster')),
     userName: context.user ?? '',
     user: isJsonObject(user) ? user : {},
   };
+}
+
+function execConfigOf(cluster: JsonObject): JsonValue {
+  const found = objectList(cluster, 'extensions').find((one) => one['name'] === EXEC_EXTENSION);
+  return found?.['extension'] ?? null;
 }
 
 function find(entries: readonly JsonObject[], name: string, kind: string, source: string): JsonObject {

@@ -241,7 +241,7 @@ function accessOf(
       ? httpProxy(cluster.proxyUrl, `${what}: proxy-url`)
       : proxyFromEnvironment(url, env),
     credentials: createCredentials(
-      { user, name: userName, source, cluster: clusterInfo(cluster), files, warn },
+      { user, name: userName, source, cluster: clusterInfo(server, selected), files, warn },
       clock,
     ),
     trust,
@@ -276,14 +276,8 @@ function checkAuthority({ ca }: ServerTrust, what: string): void {
 }
 
 /** Cluster information for an exec plugin with `provideClusterInfo`. */
-function clusterInfo({
-  server,
-  caData,
-  caFile,
-  skipTLSVerify,
-  tlsServerName,
-  proxyUrl,
-}: Cluster): JsonObject {
+function clusterInfo(server: string, { cluster, execConfig: config }: SelectedContext): JsonObject {
+  const { caData, caFile, skipTLSVerify, tlsServerName, proxyUrl } = cluster;
   const authority =
     caData ?? (caFile && existsSync(caFile) ? readFileSync(caFile).toString('base64') : undefined);
   return {
@@ -292,6 +286,7 @@ function clusterInfo({
     ...(skipTLSVerify ? { 'insecure-skip-tls-verify': true } : {}),
     ...(tlsServerName ? { 'tls-server-name': tlsServerName } : {}),
     ...(proxyUrl ? { 'proxy-url': proxyUrl } : {}),
+    config,
   };
 }
 

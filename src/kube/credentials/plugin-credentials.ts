@@ -1,12 +1,10 @@
-/** Credentials of an exec plugin or an auth provider. Uses the authenticators of @kubernetes/client-node but for OIDC, and adds limits: one call at
- * a time, a deadline, a pause between renewals.
- */
+/** Credentials of an exec plugin or an auth provider: one call at a time, and a pause between renewals. */
 
-import { spawn } from 'node:child_process';
 import { loadAuthenticator, type User } from './client-node-parts.ts';
 import type { Clock } from '../../base/clock.ts';
-import { isJsonObject, objectField, type JsonObject } from '../../base/json.ts';
+import { isJsonObject, objectField } from '../../base/json.ts';
 import type { ClientCertificate, Credentials, RequestHeaders } from '../access.ts';
+import { ExecPlugin } from './exec-plugin.ts';
 import { textOf, type UserEntry } from './kubeconfig-file.ts';
 import { OidcProvider } from './oidc-provider.ts';
 import { TransportError } from '../types.ts';
@@ -30,9 +28,6 @@ interface Applied {
   key?: string;
 }
 
-const PLUGIN_TIMEOUT_MS = 60_000;
-/** A token or a certificate has a few thousand characters. */
-const PRINTED_MAX = 256 * 1024;
 /** How long a credential is used before the authenticator is called again, which checks its expiry. */
 const FRESH_MS = 5000;
 /** The minimum interval between renewals of a credential that the server rejects. */
@@ -48,6 +43,7 @@ class PluginCredentials implements Credentials {
   readonly #what: string;
   /** Kept when its token is rejected: it has the newest refresh token. */
   readonly #oidc: OidcProvider | undefined;
+  readonly #exec: ExecPlugin | undefined;
   #authenticator: Promise<Authenticator> | undefined;
   #applied: Applied | undefined;
   #headers: RequestHeaders = {};
@@ -61,7 +57,8 @@ class PluginCredentials implements Credentials {
     const provider = user['auth-provider'];
     const kind = isJsonObject(provider) ? (textOf(provider, 'name') ?? '') : 'exec';
     this.#what = `the credential plugin of user ${name} (${kind})`;
-    this.#user = pluginUser(options.entry);
+    this.#user = { name, authProvider: provider };
+    if (isJsonObject(user['exec'])) this.#exec = new ExecPlugin(options.entry, options.clock);
     if (kind !== 'oidc' || !isJsonObject(provider)) return;
     this.#oidc = new OidcProvider(objectField(provider, 'config'), options.entry, options.clock);
   }
@@ -81,6 +78,7 @@ class PluginCredentials implements Credentials {
     if (nowMs - this.#renewedAtMs < RENEWAL_PAUSE_MS) return false;
     this.#renewedAtMs = nowMs;
     this.#freshUntilMs = -Infinity;
+    this.#exec?.forget();
     this.#authenticator = undefined; // drops its cached credential
     return true;
   }
@@ -99,13 +97,14 @@ class PluginCredentials implements Credentials {
   async #callPlugin(): Promise<Applied> {
     const applied: Applied = { headers: {} };
     try {
-      const authenticator = this.#oidc ?? (await (this.#authenticator ??= createAuthenticator(this.#user)));
+      const authenticator =
+        this.#exec ?? this.#oidc ?? (await (this.#authenticator ??= createAuthenticator(this.#user)));
       await authenticator.applyAuthentication(this.#user, applied);
     } catch (cause) {
       this.#authenticator = undefined;
       const why =
-        cause instanceof Error ? cause.message.trim().replace(/\s+/g, ' ').slice(0, 500) : String(cause);
-      throw new TransportError(`${this.#what} failed: ${why}${this.#hint()}`, { cause });
+        cause instanceof Error ? cause.message.trim().replace(/\s+/g, ' ').slice(0, 700) : String(cause);
+      throw new TransportError(`${this.#what} failed: ${why}`, { cause });
     }
     const authorization = applied.headers['Authorization'];
     if (authorization === undefined && applied.cert === undefined) {
@@ -119,16 +118,9 @@ class PluginCredentials implements Credentials {
     this.#freshUntilMs = this.#options.clock.monotonicMs() + FRESH_MS;
     return applied;
   }
-
-  #hint(): string {
-    const exec = this.#options.entry.user['exec'];
-    const hint = isJsonObject(exec) ? exec['installHint'] : undefined;
-    return typeof hint === 'string' && hint !== '' ? `; ${hint.trim().slice(0, 500)}` : '';
-  }
 }
 
 async function createAuthenticator(user: User): Promise<Authenticator> {
-  if (user.exec !== undefined && user.exec !== null) return await createExecAuthenticator();
   const provider: unknown = user.authProvider;
   const name = isJsonObject(provider) ? provider['name'] : undefined;
   switch (name) {
@@ -138,51 +130,4 @@ async function createAuthenticator(user: User): Promise<Authenticator> {
     default:
       throw new Error(`there is no auth provider ${JSON.stringify(name)}; use an exec plugin`);
   }
-}
-
-async function createExecAuthenticator(): Promise<Authenticator> {
-  const auth = await loadAuthenticator.exec();
-  const bounded = (command: string, args: readonly string[] | undefined, options: object): unknown => {
-    const plugin = spawn(command, args ?? [], {
-      ...options,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: PLUGIN_TIMEOUT_MS,
-      killSignal: 'SIGKILL',
-    });
-    // The class takes what the plugin printed for the whole reason, which may be nothing.
-    let isSilent = true;
-    let printed = 0;
-    plugin.stderr.once('data', () => (isSilent = false));
-    const count = (text: string | Buffer): void => {
-      printed += text.length;
-      if (printed <= PRINTED_MAX) return;
-      plugin.kill('SIGKILL');
-      // Its own children may go on printing.
-      for (const stream of [plugin.stdout, plugin.stderr]) stream.destroy();
-    };
-    for (const stream of [plugin.stdout, plugin.stderr]) stream.on('data', count);
-    plugin.once('close', (code, signal) => {
-      const how = signal === null ? `exited with ${code}` : `was ended by ${signal}`;
-      if (printed > PRINTED_MAX) plugin.stderr.emit('data', `it printed more than ${PRINTED_MAX} characters`);
-      else if (code !== 0 && isSilent) plugin.stderr.emit('data', `it printed no error, and ${how}`);
-    });
-    return plugin;
-  };
-  // A plugin that hangs must not hang the daemon; the class takes its `spawn` from this field and has no option for a deadline.
-  Object.assign(auth, { execFn: bounded });
-  return auth as Authenticator; // its options are those of https, of which it sets what Applied has
-}
-
-/** client-node's form of the entry, with the information that every exec plugin receives (KUBERNETES_EXEC_INFO). */
-function pluginUser({ user, name, cluster }: UserEntry): User {
-  const { exec, 'auth-provider': authProvider } = user;
-  if (!isJsonObject(exec)) return { name, authProvider };
-  const info = {
-    apiVersion: exec['apiVersion'] ?? 'client.authentication.k8s.io/v1',
-    kind: 'ExecCredential',
-    spec: { interactive: false, ...(exec['provideClusterInfo'] === true ? { cluster } : {}) },
-  };
-  const env = Array.isArray(exec['env']) ? exec['env'].filter(isJsonObject) : [];
-  const execInfo: JsonObject = { name: 'KUBERNETES_EXEC_INFO', value: JSON.stringify(info) };
-  return { name, exec: { ...exec, env: [...env, execInfo] } };
 }
