@@ -1,6 +1,7 @@
 /** Credentials of exec plugins: when they are run, what they may return, and how they fail. */
 
 import { rmSync } from 'node:fs';
+import { inspect } from 'node:util';
 import { createServer } from 'node:https';
 import { afterAll, describe, expect, test } from 'vitest';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -14,11 +15,19 @@ describe('an exec plugin', () => {
     return put(`plugins/${name}`, `#!${process.execPath}\n${script}`, 0o700);
   }
 
-  function exec(command: string, extra = ''): Parts {
+  function exec(command: string, extra = ', interactiveMode: Never', version = 'v1'): Parts {
     return {
-      user: `exec: {apiVersion: client.authentication.k8s.io/v1, command: "${command}", args: [x], env: [{name: A, value: b}]${extra}}`,
+      user: `exec: {apiVersion: client.authentication.k8s.io/${version}, command: "${command}", args: [x], env: [{name: A, value: b}]${extra}}`,
     };
   }
+
+  /** Prints this text. */
+  function printing(name: string, text: string): string {
+    return plugin(name, `process.stdout.write(${JSON.stringify(text)})`);
+  }
+
+  const answer = (status: unknown, version = 'v1'): string =>
+    JSON.stringify({ kind: 'ExecCredential', apiVersion: `client.authentication.k8s.io/${version}`, status });
 
   const COUNTING = `
     const { readFileSync, writeFileSync } = require('node:fs');
@@ -52,56 +61,163 @@ describe('an exec plugin', () => {
   });
 
   test('may return a certificate', async () => {
-    const script = `console.log(JSON.stringify({ status: { clientCertificateData: 'C', clientKeyData: 'K' } }))`;
-    const { credentials } = load(exec(plugin('certificate.cjs', script)));
-    expect(await credentials.certificate()).toEqual({ cert: 'C', key: 'K' });
+    const [cert, key] = [certificate('client.crt'), certificate('client.key')];
+    const text = answer({ clientCertificateData: cert, clientKeyData: key });
+    const { credentials } = load(exec(printing('certificate.cjs', text)));
+    expect(await credentials.certificate()).toEqual({ cert, key });
     expect(await credentials.headers()).toEqual({});
+  });
+
+  test('may answer in YAML, and is told of the cluster what its extension says, if it is to be', async () => {
+    const script = `
+      const { spec } = JSON.parse(process.env.KUBERNETES_EXEC_INFO);
+      const token = Buffer.from(JSON.stringify(spec)).toString('base64');
+      console.log('apiVersion: client.authentication.k8s.io/v1beta1\\nkind: ExecCredential\\nstatus: {token: ' + token + '}');`;
+    const command = plugin('yaml.cjs', script);
+    const toldWith = async (extra: string): Promise<unknown> => {
+      const cluster =
+        'server: "https://127.0.0.1:1", extensions: [{name: client.authentication.k8s.io/exec, extension: {shoot: {name: demo, size: 3}}}]';
+      const { credentials } = load({ ...exec(command, extra, 'v1beta1'), cluster });
+      const { authorization = '' } = await credentials.headers();
+      return JSON.parse(Buffer.from(authorization.slice('Bearer '.length), 'base64').toString());
+    };
+    expect(await toldWith('')).toEqual({ interactive: false });
+    expect(await toldWith(', provideClusterInfo: true')).toEqual({
+      interactive: false,
+      cluster: { server: 'https://127.0.0.1:1', config: { shoot: { name: 'demo', size: 3 } } },
+    });
+  });
+
+  test('is run again when its answer has expired', async () => {
+    const clock = new FakeClock();
+    const at = new Date(clock.now() + 60_000).toISOString();
+    const script = COUNTING.replace('status: { token }', `status: { token, expirationTimestamp: '${at}' }`);
+    const { credentials } = load(exec(plugin('expiring.cjs', script)), {}, clock);
+    const countOf = async (): Promise<string | undefined> =>
+      (await credentials.headers())['authorization']?.split('|').at(-1);
+    expect(await countOf()).toBe('0');
+    clock.advance(30_000);
+    expect(await countOf()).toBe('0');
+    clock.advance(31_000);
+    expect(await countOf()).toBe('1');
+  });
+
+  test('in place of which a certificate of the kubeconfig stands is not run', async () => {
+    const more = `exec: {apiVersion: client.authentication.k8s.io/v1, command: /nowhere/plugin, interactiveMode: Never}`;
+    const [cert, key] = [certificate('client.crt'), certificate('client.key')];
+    const data = (text: string): string => Buffer.from(text).toString('base64');
+    const user = `client-certificate-data: ${data(cert)}, client-key-data: ${data(key)}, ${more}`;
+    const { credentials } = load({ user });
+    expect(await credentials.headers()).toEqual({});
+    const found = await credentials.certificate();
+    expect([String(found?.cert), String(found?.key)]).toEqual([cert, key]);
+  });
+
+  const SECRET = 'hunter2-secret';
+  test.each<[string, string, RegExp]>([
+    ['text', SECRET, /printed something that is not an ExecCredential$/],
+    ['a list', `["${SECRET}"]`, /printed something that is not an ExecCredential$/],
+    [
+      'YAML with a key twice',
+      `token: ${SECRET}\ntoken: b\n`,
+      /printed something that is not an ExecCredential$/,
+    ],
+    [
+      'another kind',
+      `{"kind":"${SECRET}","apiVersion":"v1"}`,
+      /returned an object that is not an ExecCredential$/,
+    ],
+    [
+      'another version',
+      answer({ token: SECRET }, 'v1beta1'),
+      /returned an ExecCredential of client\.authentication\.k8s\.io\/v1beta1, but its apiVersion in the kubeconfig is client\.authentication\.k8s\.io\/v1$/,
+    ],
+    [
+      'no version',
+      JSON.stringify({ kind: 'ExecCredential', status: { token: SECRET } }),
+      /ExecCredential of another version/,
+    ],
+    ['no status', answer(undefined), /returned no status$/],
+    ['a status that is text', answer(SECRET), /returned a status that is not a mapping$/],
+    ['an empty status', answer({}), /returned neither a token nor a certificate and its key$/],
+    ['a token that is a number', answer({ token: 7 }), /returned a status\.token that is not text$/],
+    [
+      'a certificate alone',
+      answer({ clientCertificateData: SECRET }),
+      /returned only a certificate or a key, not both$/,
+    ],
+    [
+      'no pair',
+      answer({ clientCertificateData: SECRET, clientKeyData: SECRET }),
+      /returned a certificate and a key that are not a pair in PEM$/,
+    ],
+    [
+      'a token of two lines',
+      answer({ token: `${SECRET}\nb` }),
+      /returned a token with characters that no HTTP header may have$/,
+    ],
+    [
+      'a time that is none',
+      answer({ token: SECRET, expirationTimestamp: '2026-02-30T00:00:00Z' }),
+      /returned a status\.expirationTimestamp that is not a time of RFC 3339$/,
+    ],
+  ])('that prints %s fails, and no text has a character of it', async (what, text, message) => {
+    const { credentials } = load(exec(printing(`${what.replaceAll(' ', '-')}.cjs`, text)));
+    const error: unknown = await Promise.resolve(credentials.headers()).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ message: expect.stringMatching(message) as string });
+    expect(inspect(error, { depth: 9 })).not.toContain(SECRET);
+  });
+
+  test.each<[string, string, string, RegExp]>([
+    ['no mode', '', 'v1', /users\[u\]\.exec\.interactiveMode "" is none of Never, IfAvailable, Always/],
+    ['an unknown mode', ', interactiveMode: Sometimes', 'v1', /"Sometimes" is none of/],
+    [
+      'a terminal',
+      ', interactiveMode: Always',
+      'v1',
+      /interactiveMode is Always, but the standard input of this process is not a terminal/,
+    ],
+    [
+      'an old version',
+      '',
+      'v1alpha1',
+      /apiVersion "client\.authentication\.k8s\.io\/v1alpha1" is not supported; use /,
+    ],
+  ])('that needs %s is refused with its field', (_, extra, version, message) => {
+    expect(() => load(exec('/bin/true', extra, version))).toThrow(message);
   });
 
   test.each([
     [
       'is missing',
       '/nowhere/plugin',
-      ', installHint: "install it"',
-      /credential plugin of user u \(exec\) failed: .*ENOENT.*; install it/,
+      ', interactiveMode: Never, installHint: "install it"',
+      /credential plugin of user u \(exec\) failed: executable \/nowhere\/plugin not found; install it$/,
     ],
     [
       'fails',
       () => plugin('fails.cjs', `console.error('login first'); process.exit(3)`),
-      '',
-      /failed: login first/,
+      ', interactiveMode: Never, installHint: "install it"',
+      /failed: login first$/,
     ],
     [
       'fails without a message',
       () => plugin('silent.cjs', `process.exit(3)`),
-      '',
+      ', interactiveMode: Never',
       /failed: it printed no error, and exited with 3$/,
     ],
     [
       'is ended',
       () => plugin('ended.cjs', `process.kill(process.pid, 'SIGKILL')`),
-      '',
+      ', interactiveMode: Never',
       /failed: it printed no error, and was ended by SIGKILL$/,
     ],
     ...[1, 2].map((fd): [string, () => string, string, RegExp] => [
       `prints without end on its file ${fd}`,
       () => put(`plugins/endless-${fd}`, `#!/bin/sh\nexec yes '' >&${fd}`, 0o700),
-      '',
+      ', interactiveMode: Never',
       /failed: it printed more than 262144 characters$/,
     ]),
-    ['says nonsense', () => plugin('nonsense.cjs', `console.log('hello')`), '', /failed: .*JSON/],
-    [
-      'prints nothing',
-      () => plugin('nothing.cjs', `console.log('{"status":{}}')`),
-      '',
-      /returned neither a token nor a certificate/,
-    ],
-    [
-      'prints no status',
-      () => plugin('status.cjs', `console.log('{}')`),
-      '',
-      /credential plugin of user u \(exec\) failed/,
-    ],
   ])('that %s fails with the reason', async (_, command, extra, message) => {
     const { credentials } = load(exec(typeof command === 'string' ? command : command(), extra));
     await expect(credentials.headers()).rejects.toThrow(message);
