@@ -10,7 +10,7 @@ import { SECRETS, type NamespacedName } from '../object.ts';
 import { StatusError } from '../status-error.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
-import type { Credentials, ServerAccess, ServerTrust } from '../access.ts';
+import { isLoopback, type Credentials, type ServerAccess, type ServerTrust } from '../access.ts';
 import { createCredentials } from './credentials.ts';
 import {
   mergeKubeconfigs,
@@ -60,7 +60,7 @@ export function loadClusterAccess(
 ): ServerAccess {
   const isUnnamed = source.kubeconfig === '' && source.context === '';
   if (isUnnamed && isInCluster(env, serviceAccountFolder)) {
-    return inClusterAccess({ env, clock, folder: serviceAccountFolder, server: source.server });
+    return inClusterAccess({ env, clock, folder: serviceAccountFolder, server: source.server, warn });
   }
   const files = source.kubeconfig === '' ? usualFiles(env) : [resolve(source.kubeconfig)];
   if (files.length === 0) {
@@ -240,12 +240,23 @@ function accessOf(
     proxyUrl: cluster.proxyUrl
       ? httpProxy(cluster.proxyUrl, `${what}: proxy-url`)
       : proxyFromEnvironment(url, env),
-    credentials: createCredentials(
+    credentials: credentialsFor(
+      url,
       { user, name: userName, source, cluster: clusterInfo(server, selected), files, warn },
       clock,
     ),
     trust,
   };
+}
+
+/** As client-go, which reads no credential for a server without TLS. One on this machine gets them: nobody else reads them on the way. */
+function credentialsFor(url: URL, entry: UserEntry, clock: Clock): Credentials {
+  if (url.protocol === 'https:' || isLoopback(url)) return createCredentials(entry, clock);
+  if (Object.keys(entry.user).length > 0)
+    entry.warn(
+      `${entry.source}: ${url.origin} gets no credential of user ${entry.name}, because it is not an https URL`,
+    );
+  return { headers: () => ({}), certificate: () => undefined, invalidate: () => false };
 }
 
 function trustSource(
@@ -305,7 +316,8 @@ function inClusterAccess({
   clock,
   folder,
   server: other,
-}: AccessSettings & { readonly folder: string }): ServerAccess {
+  warn,
+}: AccessSettings & Pick<UserEntry, 'warn'> & { readonly folder: string }): ServerAccess {
   const host = env['KUBERNETES_SERVICE_HOST'] ?? '';
   const port = env['KUBERNETES_SERVICE_PORT'] ?? '443';
   const source = 'the service account of this Pod';
@@ -318,14 +330,15 @@ function inClusterAccess({
     proxyUrl: proxyFromEnvironment(new URL(server), env),
     namespace: existsSync(namespaceFile) ? readFileSync(namespaceFile, 'utf8').trim() : '',
     description: source,
-    credentials: createCredentials(
+    credentials: credentialsFor(
+      new URL(server),
       {
         name: 'service-account',
         source,
         user: { tokenFile: join(folder, 'token') },
         cluster: {},
         files: [],
-        warn: () => undefined,
+        warn,
       },
       clock,
     ),

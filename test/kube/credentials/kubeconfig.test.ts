@@ -37,6 +37,49 @@ describe('a kubeconfig', () => {
     expect(await load({ user }).credentials.headers()).toEqual({ authorization });
   });
 
+  test.each<[user: string, server: string, isSent: boolean]>(
+    [
+      'token: abc',
+      'username: me, password: s',
+      'token: abc, as: jane',
+      'tokenFile: TOKEN',
+      'exec: PLUGIN',
+    ].flatMap((user) => [
+      [user, 'https://192.0.2.1:6443', true],
+      [user, 'http://192.0.2.1:8080', false],
+      [user, 'HTTP://api.example.com', false],
+      [user, 'http://127.0.0.1:8001', true],
+      [user, 'http://[::1]:8001', true],
+      [user, 'http://localhost:8001', true],
+      [user, 'http://127.0.0.1.example.com', false],
+    ]),
+  )('the credential %s for %s is sent: %s', async (user, server, isSent) => {
+    const token = put('plain/token', 'abc');
+    const answer =
+      '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"a"}}';
+    const command = put('plain/plugin', `#!/bin/sh\necho '${answer}'\n`, 0o700);
+    const plugin = `{apiVersion: client.authentication.k8s.io/v1, command: "${command}", interactiveMode: Never}`;
+    const warnings: string[] = [];
+    const file = put(
+      `plain/${isSent}/config`,
+      kubeconfig({
+        cluster: `server: "${server}"`,
+        user: user.replace('TOKEN', token).replace('PLUGIN', plugin),
+      }),
+    );
+    const warn = (message: string): void => void warnings.push(message);
+    const { credentials } = loadClusterAccess(
+      { kubeconfig: file, context: '' },
+      { clock: new FakeClock(), env: {}, warn },
+    );
+    expect(Object.keys(await credentials.headers()).length > 0).toBe(isSent);
+    expect(warnings).toEqual(
+      isSent
+        ? []
+        : [`${file}: ${new URL(server).origin} gets no credential of user u, because it is not an https URL`],
+    );
+  });
+
   test('impersonation', async () => {
     expect(await load({ user: 'token: t, as: someone, as-uid: "42"' }).credentials.headers()).toEqual({
       authorization: 'Bearer t',
