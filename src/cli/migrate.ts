@@ -6,7 +6,7 @@ import { writeYaml } from '../base/yaml/write.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../base/json.ts';
 import { unifiedHunks } from '../base/unified-diff.ts';
 import { readConfigText } from '../config/load.ts';
-import { mergeConfig, withoutHeading } from '../config/vcluster-values.ts';
+import { mergeConfig, withHeadingOf, withoutHeading } from '../config/vcluster-values.ts';
 import { Fields, PATCHED_KEYS } from '../config/finding.ts';
 import type { Config } from '../config/config.ts';
 import { keyOf, type KubeObject } from '../kube/object.ts';
@@ -56,7 +56,8 @@ async function migrate(command: Command, output: string): Promise<number> {
     return usageError(
       "--vcluster-config is required, the values file of vCluster's release, or --vcluster, its name",
     );
-  const text = hosted?.text ?? withoutHeading(await readConfigText(given));
+  const original = hosted?.text ?? (await readConfigText(given));
+  const text = withoutHeading(original);
   const file = hosted !== undefined || given === '-' ? 'vcluster.yaml' : given;
   const name = hosted?.name ?? flags['name'] ?? env['VCLUSTER_NAME'] ?? '';
   const hostNamespace = hosted?.namespace ?? flags['host.namespace'] ?? '';
@@ -67,7 +68,7 @@ async function migrate(command: Command, output: string): Promise<number> {
   const rows = rowsOf(migration);
   if (output === 'json') process.stdout.write(formatJson(asJson(migration, rows, objects), 'json'));
   else if (output === 'helm') process.stdout.write(helmValues(migration));
-  else process.stdout.write(asText(migration, rows, isLive ? objects : undefined));
+  else process.stdout.write(asText(migration, rows, { original, objects: isLive ? objects : undefined }));
   reportProblems(problems);
   if (migration.values === undefined)
     process.stderr.write(`error: ${file}: ${BY_HAND}: change it by hand, as the output says\n`);
@@ -161,10 +162,10 @@ function onlyEnabled(sections: JsonObject): JsonObject {
 function asText(
   migration: Migration,
   rows: readonly Row[],
-  objects: readonly MigratedObject[] | undefined,
+  { original, objects }: { original: string; objects: readonly MigratedObject[] | undefined },
 ): string {
-  const { config, values, text, file } = migration;
-  const hunks = values === undefined ? '' : unifiedHunks(text, values);
+  const { config, values, file } = migration;
+  const hunks = values === undefined ? '' : unifiedHunks(original, withHeadingOf(original, values));
   const diff = hunks === '' ? 'Nothing changes.\n' : `--- ${file}\n+++ ${file}\n${hunks}`;
   const change = values === undefined ? byHand(migration) : diff;
   const columns = ['what', 'today', 'afterwards', 'differs', 'setting'] as const;

@@ -225,6 +225,7 @@ const DIFFERENCES: Readonly<Record<keyof typeof KINDS, readonly Difference[]>> =
 };
 
 const PATCH_DIFFERENCE: Difference = {
-  differs: 'a failing patch is reported and stops its object; a missing key is not patched',
-  setting: 'endpointSyncer.patches: {onError: path, missingPaths: create}',
+  differs:
+    'a failing patch is reported, and what it would write stays as it is; a missing key is not patched',
+  setting: 'endpointSyncer.patches.missingPaths: create',
 };

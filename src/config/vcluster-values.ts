@@ -71,9 +71,17 @@ function withoutEmpty(value: JsonValue): JsonValue {
 
 // What is passed as values.
 
+const HEADING = /^(?:USER-SUPPLIED|COMPUTED) VALUES:[\t ]*\r?$/mu;
+
 /** Makes a comment of the heading that `helm get values` prints. */
 export function withoutHeading(text: string): string {
-  return text.replace(/^(?:USER-SUPPLIED|COMPUTED) VALUES:[\t ]*\r?$/mu, (heading) => `# ${heading}`);
+  return text.replace(HEADING, (heading) => `# ${heading}`);
+}
+
+/** A text that was made from `withoutHeading(original)`, with the heading of the original. */
+export function withHeadingOf(original: string, text: string): string {
+  const [heading] = HEADING.exec(original) ?? [];
+  return heading === undefined ? text : text.replace(`# ${heading}`, () => heading);
 }
 
 /** `values` have no empty keys; `defaults`: vCluster's whole file. */

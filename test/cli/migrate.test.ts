@@ -1,5 +1,6 @@
 /** The command `migrate` without clusters: our configuration, the change of vCluster's values, the table, exit codes. */
 
+import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -40,6 +41,25 @@ test('names that YAML takes for something else are quoted in each part', async (
     config: { endpointSyncer: { name: 'no', host: { namespace: 'on' } } },
   });
 });
+
+test.each(['', '\r'])(
+  'the change of what "helm get values" printed can be applied to it (line ends %j)',
+  async (end) => {
+    const lines = ['USER-SUPPLIED VALUES:', ...VALUES.split('\n')];
+    const original = lines.join(`${end}\n`);
+    const { out } = await migrate(original);
+    const diff = /^--- [^]*?(?=\n# Who syncs what)/mu.exec(out)?.[0] ?? '';
+    const [copy, patch] = [join(folder, 'copy.yaml'), join(folder, 'change.diff')];
+    writeFileSync(copy, original);
+    writeFileSync(patch, `${diff.replaceAll(/^(---|\+\+\+) .*$/gmu, '$1 copy.yaml')}\n`);
+    execFileSync('git', ['apply', '-p0', patch], { cwd: folder });
+    const changed = readFileSync(copy, 'utf8');
+    expect(changed.startsWith(`USER-SUPPLIED VALUES:${end}\n`)).toBe(true);
+    expect(parseYaml(changed.replace(/^.*\n/u, '')).json).toMatchObject({
+      sync: { toHost: { endpoints: { enabled: false } } },
+    });
+  },
+);
 
 test('prints the three parts', async () => {
   const { code, out, err } = await migrate(VALUES, '--host-namespace', 'team-a');
