@@ -18,7 +18,7 @@ import { isFleet, refusedFleet } from './fleet-rules.ts';
 import { checkPatches, patchesIn } from './patch-rules.ts';
 import { checkRules } from './rules.ts';
 import { configWarnings, unsyncedServices, syncedByVcluster, vclusterFindings } from './warnings.ts';
-import { vclusterConfigOf, vclusterDefaults, withoutEmptyKeys } from './vcluster-values.ts';
+import { isOtherFile, vclusterConfigOf, vclusterDefaults, withoutEmptyKeys } from './vcluster-values.ts';
 import type { ParsedConfig } from './schema/schema.ts';
 import { checkSchema } from './schema/schema-check.ts';
 import type { Config, NamespaceMode, SyncConfig, ConfigChecks, PatchConfig } from './config.ts';
@@ -75,7 +75,9 @@ export function parseConfig(
     ...configWarnings({ merged, own }, defaults, options.fileExists),
     ...(vcluster === undefined
       ? unsyncedServices(own)
-      : vclusterFindings(merged, vcluster, options.isStart ?? false)),
+      : isOtherFile(vcluster, defaults)
+        ? []
+        : vclusterFindings(merged, vcluster, options.isStart ?? false)),
   ]);
   const problems = inFileOrder(
     [...layers.problems, ...all.map((finding) => layers.locate(finding))],

@@ -91,6 +91,11 @@ export function valuesFindings(values: JsonObject, defaults: JsonObject): Findin
   return wrong === undefined ? misspeltKeys(values, defaults) : [wrong];
 }
 
+/** A file of another program or of vCluster 0.19: what it lacks says nothing about the sync. */
+export function isOtherFile(values: JsonObject, defaults: JsonObject): boolean {
+  return otherFile(values, defaults, { expected: '', advice: '' }) !== undefined;
+}
+
 /** A file that is none of a configuration: without this, it would be one that sets nothing. With a section of this program, it is one. */
 export function configurationFindings(own: JsonObject, defaults: JsonObject): Finding[] {
   if (Object.keys(own).some((key) => OWN_SECTIONS.has(key))) return [];

@@ -30,6 +30,19 @@ function merged(vcluster: string, own = ''): Config {
   return config;
 }
 
+test.each<[string, RegExp]>([
+  ['sync: {endpoints: {enabled: true}}', /values of vCluster 0\.19 or older, because of sync\.endpoints/u],
+  ['syncer: {extraArgs: []}\nstorage: {persistence: true}', /values of vCluster 0\.19 or older/u],
+  ['multiNamespaceMode: {enabled: true}', /values of vCluster 0\.19 or older/u],
+  ['vcluster: {sync: {toHost: {}}}', /values of a chart that contains vCluster/u],
+  ['apiVersion: v1\nkind: Secret\nmetadata: {name: a}', /a Kubernetes object of kind Secret/u],
+])('of another file, only that is said, at a start too: %j', (vcluster, message) => {
+  for (const isStart of [false, true]) {
+    const { problems } = parse(vcluster, '', isStart);
+    expect(problems.map(brief)).toEqual([expect.stringMatching(message)]);
+  }
+});
+
 describe('inheritance from vCluster’s file', () => {
   test('the whole values file of vCluster, unchanged', () => {
     const config = merged(stringify(vclusterDefaults()));
