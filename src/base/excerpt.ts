@@ -54,6 +54,17 @@ export function plainLines(text: string): string {
   );
 }
 
+/** Control characters of terminals and of the direction of text, which JSON and YAML may hold as they are. */
+const MISLEADING = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu;
+
+/** JSON for a terminal: the same value, with escapes such as `\u202e` instead of characters that mislead its reader. */
+export function printableJson(value: unknown): string {
+  return JSON.stringify(value, null, 2).replace(
+    MISLEADING,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
 const DEPTH_MAX = 8;
 
 /** {@link plainLines} of all texts in a value. Errors, and what is nested too deep to be shown, stay as they are. */

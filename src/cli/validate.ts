@@ -1,5 +1,6 @@
 /** `validate`: reports every problem of one or more configuration files. */
 
+import { printableJson } from '../base/excerpt.ts';
 import { formatOption } from './output/listing.ts';
 import { readdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -61,7 +62,7 @@ async function validate(
   const problems = isStrict ? found.map((problem) => ({ ...problem, severity: 'error' as const })) : found;
   const errors = problems.filter((problem) => problem.severity === 'error').length;
   if (output === 'json') {
-    process.stdout.write(`${JSON.stringify(problems.map(problemToJson), null, 2)}\n`);
+    process.stdout.write(`${printableJson(problems.map(problemToJson))}\n`);
   } else {
     process.stdout.write(formatProblems(problems, paintFor(process.stdout)));
     const subject = files[0] === undefined ? 'without a file' : counted(files.length, 'file');

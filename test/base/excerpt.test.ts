@@ -1,7 +1,10 @@
 /** Source excerpts with a caret below the error position. */
 
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { caretLine, excerptOf, oneLine, placeOf, plainText } from '../../src/base/excerpt.ts';
+import { caretLine, excerptOf, oneLine, placeOf, plainText, printableJson } from '../../src/base/excerpt.ts';
+import { parseYaml } from '../../src/base/yaml/document.ts';
+import { writeYaml } from '../../src/base/yaml/write.ts';
 
 describe('caret lines', () => {
   test('a tab before the position is kept', () => {
@@ -33,4 +36,30 @@ test('unprintable characters are escaped, and text is truncated to one line', ()
   expect(plainText('\u001b[31mred\u202e\u2028')).toBe('\\u001b[31mred\\u202e\\u2028');
   expect(oneLine('a\nb', 10)).toBe('a\\u000ab');
   expect(oneLine('x'.repeat(20), 5)).toBe('xxxx…');
+});
+
+test('printed JSON and YAML are the same value, and no character of theirs misleads its reader', () => {
+  const misleading = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/u;
+  const character = fc.constantFrom(
+    'a',
+    '"',
+    '\\',
+    '\n',
+    '\u001b',
+    '\u0085',
+    '\u009b',
+    '\u202e',
+    '\u2067',
+    '\u{1f600}',
+  );
+  const value = fc.dictionary(fc.string({ unit: character }), fc.string({ unit: character }));
+  fc.assert(
+    fc.property(value, (texts) => {
+      const json = printableJson(texts);
+      expect(JSON.parse(json)).toEqual(texts);
+      const yaml = writeYaml(texts);
+      expect(parseYaml(yaml).json).toEqual(texts);
+      expect([json, yaml].some((text) => misleading.test(text))).toBe(false);
+    }),
+  );
 });

@@ -34,8 +34,9 @@ function typeTag(type: PlainScalar['type']): ScalarTag {
   };
 }
 
-/** What some reader of YAML refuses, or takes for a line break. */
-const UNUSUAL = /(?![\t\n])\p{Cc}|[\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]/u;
+/** What some reader of YAML refuses, or takes for a line break, and what changes the direction of the text around it. */
+const UNUSUAL =
+  /(?![\t\n])\p{Cc}|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]/u;
 /** Blanks at the start or end of lines, and more than one line break at the end, are not kept by all editors, and need indicators. */
 const NOT_IN_BLOCK = /^[ \t\n]|[ \t]$|[ \t]\n|\n\n$/;
 /** In a flow collection, the versions of YAML differ in what else needs no quotes. */

@@ -1,6 +1,6 @@
 /** Output formats of lists, as in kubectl: table, wide, name, JSON, YAML, JSONPath template. */
 
-import { plainText } from '../../base/excerpt.ts';
+import { plainText, printableJson } from '../../base/excerpt.ts';
 import { InvalidArgumentError, Option } from 'commander';
 import { writeYaml } from '../../base/yaml/write.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
@@ -78,7 +78,7 @@ export function resourceName(kind: string, group: string, name: string): string 
 
 /** A value in one of the formats `json`, `yaml` and `jsonpath=TEMPLATE`. */
 export function formatJson(json: JsonValue, format: string): string {
-  if (format === 'json') return `${JSON.stringify(json, null, 2)}\n`;
+  if (format === 'json') return `${printableJson(json)}\n`;
   if (format === 'yaml') return writeYaml(json);
   return applyTemplate(format.slice(JSON_PATH.length), json);
 }

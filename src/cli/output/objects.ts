@@ -1,5 +1,6 @@
 /** Kubernetes objects as text: reads them from files, folders and standard input, and prints them as YAML or JSON. */
 
+import { printableJson } from '../../base/excerpt.ts';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeYaml } from '../../base/yaml/write.ts';
@@ -59,7 +60,7 @@ export function printObject(
   format: 'yaml' | 'json',
   style: { readonly isSorted?: boolean } = {},
 ): string {
-  return format === 'json' ? `${JSON.stringify(object, null, 2)}\n` : writeYaml(object, style);
+  return format === 'json' ? `${printableJson(object)}\n` : writeYaml(object, style);
 }
 
 // Kubernetes objects from files, folders or standard input: YAML with several documents, or JSON; a List is its items.

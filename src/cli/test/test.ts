@@ -1,5 +1,6 @@
 /** `test`: declarative cases for patches, run offline. */
 
+import { printableJson } from '../../base/excerpt.ts';
 import { formatOption, formatTable } from '../output/listing.ts';
 import { writeYaml } from '../../base/yaml/write.ts';
 import type { JsonValue } from '../../base/json.ts';
@@ -174,7 +175,7 @@ function formatReport(report: TestReport, format: TestFormat, paint: Paint): str
     case 'table':
       return asTable(report, paint);
     case 'json':
-      return `${JSON.stringify(asJson(report), null, 2)}\n`;
+      return `${printableJson(asJson(report))}\n`;
     case 'junit':
       return asJunit(report);
   }
