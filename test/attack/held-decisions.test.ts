@@ -35,6 +35,8 @@ describe.each(Object.entries(HOSTILE_EXPRESSIONS))('%s', (_what, expression) => 
 /** Less than an expression may take, on each of so many objects that their namespace keeps the sandbox busy for long. */
 const SLOW =
   'value.startsWith("slow") ? (() => { let n = 0; while (n < 1e8) n++; return value + n })() : value';
+/** Of the controller at a time. */
+const DECISIONS = 64;
 const LIMITS = { sandbox: { expressionTimeout: '10s', batchTimeout: '20s' } };
 
 test('values of one namespace that take long, but not too long', async ({ expect }) => {
@@ -54,8 +56,8 @@ test('values of one namespace that take long, but not too long', async ({ expect
     const before = (await world.copies()).length;
     await world.mergeVirtual('good/web', { metadata: { annotations: { [NOTE]: `update ${at}.` } } });
     await whenNoted(world, `update ${at}.`);
-    // Without turns, all those that are being decided come first.
-    expect((await world.copies()).length - before).toBeLessThan(10);
+    // Without turns, nearly all come first. Some are written until the update is noticed.
+    expect((await world.copies()).length - before).toBeLessThan(DECISIONS);
   }
   expect((await world.copies()).length).toBeLessThan(slow.length);
 });
