@@ -6,14 +6,7 @@ import { newClusters, newContexts, type Cluster } from './client-node-parts.ts';
 import { parse, YAMLParseError, type DocumentOptions, type ParseOptions, type SchemaOptions } from 'yaml';
 import { parseYaml } from '../../base/yaml/document.ts';
 import { fileProblem, TerminalError } from '../../base/errors.ts';
-import {
-  isJsonObject,
-  objectField,
-  objectList,
-  ownValue,
-  type JsonObject,
-  type JsonValue,
-} from '../../base/json.ts';
+import { isJsonObject, objectField, objectList, ownValue, type JsonObject } from '../../base/json.ts';
 
 export interface Kubeconfig {
   /** For messages: the file, or the Secret. */
@@ -30,8 +23,8 @@ export interface SelectedContext {
   readonly context: string;
   readonly namespace: string;
   readonly cluster: Cluster;
-  /** What exec plugins may be told of the cluster: the extension {@link EXEC_EXTENSION}. */
-  readonly execConfig: JsonValue;
+  /** What exec plugins may be told of the cluster beside its address: with the extension {@link EXEC_EXTENSION}. */
+  readonly execInfo: JsonObject;
   readonly userName: string;
   readonly user: JsonObject;
 }
@@ -134,15 +127,18 @@ export function selectContext(config: Kubeconfig, wanted: string): SelectedConte
     context: name,
     namespace: context.namespace ?? '',
     cluster: usable(() => newClusters([rawCluster]), `cluster ${context.cluster}`, source),
-    execConfig: execConfigOf(objectField(rawCluster, 'cluster')),
+    execInfo: execInfoOf(objectField(rawCluster, 'cluster')),
     userName: context.user ?? '',
     user: isJsonObject(user) ? user : {},
   };
 }
 
-function execConfigOf(cluster: JsonObject): JsonValue {
+function execInfoOf(cluster: JsonObject): JsonObject {
   const found = objectList(cluster, 'extensions').find((one) => one['name'] === EXEC_EXTENSION);
-  return found?.['extension'] ?? null;
+  return {
+    ...(cluster['disable-compression'] === true ? { 'disable-compression': true } : {}),
+    config: found?.['extension'] ?? null,
+  };
 }
 
 function find(entries: readonly JsonObject[], name: string, kind: string, source: string): JsonObject {

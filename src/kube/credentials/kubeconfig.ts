@@ -287,7 +287,7 @@ function checkAuthority({ ca }: ServerTrust, what: string): void {
 }
 
 /** Cluster information for an exec plugin with `provideClusterInfo`. */
-function clusterInfo(server: string, { cluster, execConfig: config }: SelectedContext): JsonObject {
+function clusterInfo(server: string, { cluster, execInfo }: SelectedContext): JsonObject {
   const { caData, caFile, skipTLSVerify, tlsServerName, proxyUrl } = cluster;
   const authority =
     caData ?? (caFile && existsSync(caFile) ? readFileSync(caFile).toString('base64') : undefined);
@@ -297,7 +297,7 @@ function clusterInfo(server: string, { cluster, execConfig: config }: SelectedCo
     ...(skipTLSVerify ? { 'insecure-skip-tls-verify': true } : {}),
     ...(tlsServerName ? { 'tls-server-name': tlsServerName } : {}),
     ...(proxyUrl ? { 'proxy-url': proxyUrl } : {}),
-    config,
+    ...execInfo,
   };
 }
 
