@@ -4,13 +4,13 @@
  */
 
 import { formatOption } from '../output/listing.ts';
-import { existsSync, readFileSync, mkdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { createHash, randomBytes } from 'node:crypto';
 import { writeYaml } from '../../base/yaml/write.ts';
 import { Option, type Command } from 'commander';
 import { EXTRA, MANAGEMENT_API_VERSION } from '../../access-keys/identity.ts';
-import { TerminalError, messageOf } from '../../base/errors.ts';
+import { TerminalError, fileProblem, messageOf } from '../../base/errors.ts';
 import { parseJson, textAt, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { type ApiClient, type ApiConnection, type ConnectionOptions, httpsUrl } from './keys-connection.ts';
@@ -41,11 +41,12 @@ export async function printToken(client: ApiClient, options: TokenOptions): Prom
       printSecret(`${(await issue()).token}\n`);
       return 0;
     case 'exec-credential': {
+      const apiVersion = requestedVersion(process.env['KUBERNETES_EXEC_INFO'] ?? '');
       const file = cacheFile(process.env, [connection.server, key, spec]);
       const cached = options.cache ? cachedToken(file) : undefined;
       const issued = cached !== undefined && (await isCurrent(client, cached)) ? cached : await issue();
-      cacheToken(file, issued);
-      printSecret(`${JSON.stringify(execCredential(issued))}\n`);
+      if (issued !== cached) cacheToken(file, issued);
+      printSecret(`${JSON.stringify(execCredential(issued, apiVersion))}\n`);
       return 0;
     }
     case 'kubeconfig': {
@@ -107,10 +108,24 @@ function renewAfterMs(lifeSeconds: number): number {
   return (lifeSeconds - Math.min(60, lifeSeconds / 5)) * 1000;
 }
 
-function execCredential({ token, renewAtMs }: IssuedToken): JsonObject {
+const EXEC_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'] as const;
+type ExecVersion = (typeof EXEC_VERSIONS)[number];
+
+/** client-go takes an answer of the version in the kubeconfig only, which it writes into `info`; '' is a run by hand. */
+function requestedVersion(info: string): ExecVersion {
+  if (info === '') return EXEC_VERSIONS[0];
+  const asked = textAt(jsonIn(info), 'apiVersion');
+  const version = EXEC_VERSIONS.find((one) => one === asked);
+  if (version !== undefined) return version;
+  throw new TerminalError(
+    `KUBERNETES_EXEC_INFO asks for apiVersion ${JSON.stringify(asked)}: use ${EXEC_VERSIONS.join(' or ')} in the kubeconfig`,
+  );
+}
+
+function execCredential({ token, renewAtMs }: IssuedToken, apiVersion: ExecVersion): JsonObject {
   const expirationTimestamp = `${new Date(renewAtMs).toISOString().slice(0, 19)}Z`;
   return {
-    apiVersion: 'client.authentication.k8s.io/v1',
+    apiVersion,
     kind: 'ExecCredential',
     status: { expirationTimestamp, token },
   };
@@ -162,7 +177,7 @@ function execConfig(connection: ApiConnection, key: string, options: TokenOption
   const { command, programArguments } = pluginCommand();
   const isKeyNamed = usesKubeconfig(options) || options.tokenFile !== undefined;
   return {
-    apiVersion: 'client.authentication.k8s.io/v1',
+    apiVersion: EXEC_VERSIONS[0],
     command,
     args: [
       ...programArguments,
@@ -257,17 +272,27 @@ function cachedToken(file: string | undefined): IssuedToken | undefined {
   }
 }
 
-/** Without a writable cache each run requests a token. */
+/** A token that cannot be cached works: the next run requests another one. */
 function cacheToken(file: string | undefined, issued: IssuedToken): void {
   if (file === undefined) return;
-  const next = `${file}.${randomBytes(6).toString('hex')}`;
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    writeFileSync(next, JSON.stringify(issued), { mode: 0o600, flag: 'wx' });
-  } catch {
-    return;
+    replaceFile(file, JSON.stringify(issued));
+  } catch (error) {
+    const why = `${fileProblem(error)}: ${file}`;
+    process.stderr.write(`warning: the token is not cached, so each run requests one: ${why}\n`);
   }
-  renameSync(next, file);
+}
+
+function replaceFile(file: string, text: string): void {
+  const next = `${file}.${randomBytes(6).toString('hex')}`;
+  writeFileSync(next, text, { mode: 0o600, flag: 'wx' });
+  try {
+    renameSync(next, file);
+  } catch (error) {
+    rmSync(next, { force: true });
+    throw error;
+  }
 }
 
 interface TokenClaims {
@@ -288,8 +313,13 @@ function claimsOf(token: string): TokenClaims {
 }
 
 function payloadOf(token: string): JsonValue {
+  return jsonIn(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
+}
+
+/** Null for a text that is not JSON. */
+function jsonIn(text: string): JsonValue {
   try {
-    return parseJson(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
+    return parseJson(text);
   } catch {
     return null;
   }

@@ -1,15 +1,16 @@
 /** `keys token`: tokens as text, for an exec plugin, and as a kubeconfig that runs one. */
 
 import {
+  chmodSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
+  readdirSync,
+  rmSync,
   statSync,
   writeFileSync,
-  chmodSync,
 } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import type { JsonObject } from '../../../src/base/json.ts';
@@ -148,6 +149,37 @@ describe('exec-credential', () => {
     expect(second.status.token).not.toBe(first.status.token);
     writeFileSync(file, '{"token":');
     expect((await credential('--ttl', '10m')).status.token).not.toBe(second.status.token);
+  });
+
+  const askFor = (apiVersion: string): void => {
+    vi.stubEnv('KUBERNETES_EXEC_INFO', JSON.stringify({ apiVersion, kind: 'ExecCredential', spec: {} }));
+  };
+
+  test.each(['v1', 'v1beta1'])('answers in %s if it is asked in it', async (version) => {
+    askFor(`client.authentication.k8s.io/${version}`);
+    expect(await credential()).toMatchObject({ apiVersion: `client.authentication.k8s.io/${version}` });
+  });
+
+  test.each(['client.authentication.k8s.io/v1alpha1', 'v1', ''])(
+    'is refused in version "%s"',
+    async (asked) => {
+      askFor(asked);
+      const { code, out, err } = await token('-o', 'exec-credential');
+      expect([code, out]).toEqual([1, '']);
+      expect(err).toContain(`KUBERNETES_EXEC_INFO asks for apiVersion "${asked}": use client.authentication`);
+    },
+  );
+
+  test('works with a warning where its file cannot be replaced', async () => {
+    await credential();
+    const tokens = join(cache, 'endpoint-syncer', 'tokens');
+    const file = join(tokens, readdirSync(tokens)[0] ?? '');
+    rmSync(file);
+    mkdirSync(join(file, 'in-the-way'), { recursive: true });
+    const { code, out, err } = await token('-o', 'exec-credential');
+    expect([code, out.includes('"token":')]).toEqual([0, true]);
+    expect(err).toMatch(/^warning: the token is not cached, so each run requests one: .*\n$/);
+    expect(readdirSync(tokens), 'without what was to replace it').toEqual([basename(file)]);
   });
 
   test('works without a writable cache folder', async () => {
