@@ -10,7 +10,7 @@ interface Edit {
   readonly line: string;
 }
 
-/** Hunks without the two lines that name the files; '' where the texts are equal. Both texts end with a line break, or are empty. */
+/** Hunks without the two lines that name the files; '' where the texts are equal. */
 export function unifiedHunks(before: string, after: string): string {
   if (before === after) return '';
   const edits = editsBetween(linesOf(before), linesOf(after));
@@ -19,10 +19,13 @@ export function unifiedHunks(before: string, after: string): string {
     .join('');
 }
 
+/** What stands below the last line of a text, if no line break ends it. */
+const UNENDED = '\n\\ No newline at end of file';
+
 function linesOf(text: string): string[] {
   const lines = text.split('\n');
-  if (lines.at(-1) === '') lines.pop();
-  return lines;
+  const last = lines.pop() ?? '';
+  return last === '' ? lines : [...lines, last + UNENDED];
 }
 
 function editsBetween(a: readonly string[], b: readonly string[]): Edit[] {

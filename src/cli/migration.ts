@@ -116,7 +116,7 @@ function editedByMeaning(text: string, kinds: readonly string[]): string | undef
   const change = disabling(kinds);
   const written =
     Object.keys(readDocument('', text).value).length === 0
-      ? text.replace(/^(?:null|~|\{\})$/mu, '') + writeYaml(change)
+      ? text.replace(/^(?:null|~|\{\})$/mu, '').replace(/(?<=[^\n])$/u, '\n') + writeYaml(change)
       : kinds.toReversed().reduce(withDisabled, text);
   const edited = hasOnlyCrlf(text) ? written.replaceAll(/\r?\n/gu, '\r\n') : written;
   return jsonEquals(meaning(edited), mergeConfig(before, change)) ? edited : undefined;

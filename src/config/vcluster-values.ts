@@ -84,7 +84,7 @@ export function withHeadingOf(original: string, text: string): string {
   return heading === undefined ? text : text.replace(`# ${heading}`, () => heading);
 }
 
-/** `values` have no empty keys; `defaults`: vCluster's whole file. */
+/** One error alone: a file of something else, of which nothing else is worth saying. `values` have no empty keys; `defaults`: vCluster's whole file. */
 export function valuesFindings(values: JsonObject, defaults: JsonObject): Finding[] {
   const helm = 'pass what "helm get values" prints';
   const wrong = otherFile(values, defaults, { expected: 'the values of vCluster', advice: helm });
@@ -112,7 +112,7 @@ interface ExpectedFile {
 
 function otherFile(values: JsonObject, defaults: JsonObject, expected: ExpectedFile): Finding | undefined {
   return (
-    kubernetesObject(values, expected) ?? oldValues(values, defaults) ?? umbrellaValues(values, defaults)
+    kubernetesObject(values, expected) ?? umbrellaValues(values, defaults) ?? oldValues(values, defaults)
   );
 }
 
@@ -149,29 +149,50 @@ function isOfVcluster(value: JsonObject): boolean {
   return names.some((name) => isJsonObject(fields.value(name)));
 }
 
-/** Top-level keys that only the values of vCluster 0.19 and older have. */
+/** Top-level keys that only the values of vCluster 0.19 and older have, as its `config/legacyconfig` lists them. */
 const OLD_KEYS = [
+  'autoDeletePersistentVolumeClaims',
+  'centralAdmission',
+  'coredns',
   'defaultImageRegistry',
   'embeddedEtcd',
   'fallbackHostDns',
+  'globalAnnotations',
+  'headless',
   'isolation',
+  'k3sToken',
   'mapServices',
   'multiNamespaceMode',
+  'noopSyncer',
   'openshift',
+  'proLicenseSecret',
   'storage',
   'syncer',
+  'workloadServiceAccount',
+];
+
+/** What they have below `vcluster`, which is also what a chart may call one that it contains. */
+const OLD_VCLUSTER_KEYS = [
+  'image',
+  'imagePullPolicy',
+  'command',
+  'baseArgs',
+  'extraArgs',
+  'extraVolumeMounts',
+  'volumeMounts',
+  'env',
+  'resources',
 ];
 
 function oldValues(values: JsonObject, defaults: JsonObject): Finding | undefined {
-  const oldKinds = Object.entries(new Fields(values).object('sync'))
-    .filter(
-      ([key, member]) => !SYNC_KEYS.includes(key) && isJsonObject(member) && Object.hasOwn(member, 'enabled'),
-    )
-    .map(([key]) => ['sync', key]);
-  const oldKeys = OLD_KEYS.filter((key) => Object.hasOwn(values, key) && !Object.hasOwn(defaults, key)).map(
-    (key) => [key],
-  );
-  const [path] = [...oldKeys, ...oldKinds];
+  const fields = new Fields(values);
+  const oldKeys = OLD_KEYS.filter((key) => Object.hasOwn(values, key) && !Object.hasOwn(defaults, key));
+  const ofVcluster = fields.keys('vcluster').filter((key) => OLD_VCLUSTER_KEYS.includes(key));
+  const [path] = [
+    ...oldKeys.map((key) => [key]),
+    ...ofVcluster.map((key) => ['vcluster', key]),
+    ...oldKinds(fields).map((key) => ['sync', key]),
+  ];
   if (path === undefined || isOfVcluster(values)) return undefined;
   const convert = 'convert them with "vcluster convert config --distro k8s -f FILE", and pass the result';
   return errorAtKey(
@@ -180,7 +201,19 @@ function oldValues(values: JsonObject, defaults: JsonObject): Finding | undefine
   );
 }
 
+/** They stood below `sync`, most with a switch. */
+function oldKinds(fields: Fields): string[] {
+  const isOld = ([key, member]: [string, JsonValue]): boolean =>
+    !SYNC_KEYS.includes(key) &&
+    isJsonObject(member) &&
+    (Object.hasOwn(member, 'enabled') || OLD_KINDS_WITHOUT_SWITCH.includes(key));
+  return Object.entries(fields.object('sync'))
+    .filter(isOld)
+    .map(([key]) => key);
+}
+
 const SYNC_KEYS = ['toHost', 'fromHost'];
+const OLD_KINDS_WITHOUT_SWITCH = ['configmaps', 'generic', 'nodes', 'pods', 'secrets'];
 
 function umbrellaValues(values: JsonObject, defaults: JsonObject): Finding | undefined {
   if (Object.keys(values).some((key) => Object.hasOwn(defaults, key))) return undefined;

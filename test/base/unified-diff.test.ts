@@ -52,6 +52,12 @@ describe('unified diff', () => {
     expect(unifiedHunks('a\n', '')).toBe('@@ -1 +0,0 @@\n-a\n');
   });
 
+  test('a last line without a line break is marked as one', () => {
+    const mark = '\\ No newline at end of file';
+    expect(unifiedHunks('a\nb', 'a\nc\n')).toBe(`@@ -1,2 +1,2 @@\n a\n-b\n${mark}\n+c\n`);
+    expect(unifiedHunks('a\nb', 'c\nb')).toBe(`@@ -1,2 +1,2 @@\n-a\n+c\n b\n${mark}\n`);
+  });
+
   test('applied to the first text, it results in the second', () => {
     fc.assert(
       fc.property(lines, lines, (a, b) => {

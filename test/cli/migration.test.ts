@@ -1,12 +1,13 @@
 /** The change of vCluster's values: only the sync that this program takes over differs, whatever users pass, or an error says why not. */
 
-import { readFileSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import fc from 'fast-check';
 import { parse, stringify, type ToStringOptions } from 'yaml';
 import type { JsonObject } from '../../src/base/json.ts';
-import { mergeConfig, withoutEmptyKeys } from '../../src/config/vcluster-values.ts';
+import { mergeConfig, withoutEmptyKeys, withoutHeading } from '../../src/config/vcluster-values.ts';
 import { costlyRuns } from '../support/costly-runs.ts';
 import { capturedRun } from './captured-run.ts';
 import { folder, migrate, json, BOTH_OFF } from './migrated.ts';
@@ -153,5 +154,37 @@ describe('what people pass', () => {
       mergeConfig(withoutEmptyKeys(before), BOTH_OFF),
     );
     expect(code).toBe(0);
+  });
+});
+
+describe('the change applies to the file that was given', () => {
+  const headings = ['', 'USER-SUPPLIED VALUES:\n', 'COMPUTED VALUES:\n', '# mine\n\nUSER-SUPPLIED VALUES:\n'];
+  const bodies = [
+    'sync:\n  toHost:\n    endpoints:\n      enabled: true # wanted\n    pods: {enabled: true}\n',
+    'sync: {toHost: {endpoints: {enabled: true}}}\n',
+    'a: 1\nb: 2\nc: 3\nd: 4\ncontrolPlane: {}\n',
+    '',
+  ];
+  const cases = headings.flatMap((heading) =>
+    bodies.flatMap((body) => [heading + body, `${heading}${body}`.replace(/\n$/u, '')]),
+  );
+  const texts = [...cases, ...cases.map((text) => text.replaceAll('\n', '\r\n'))];
+
+  test.each([
+    ['patch', ['--binary', '-p0']],
+    ['git', ['apply', '--whitespace=nowarn', '-p0']],
+  ])('with %s', async (program, args) => {
+    const changed: string[] = [];
+    for (const text of texts) {
+      const { out } = await migrate(text);
+      const { values } = await json(text);
+      writeFileSync(join(folder, 'vcluster.yaml'), text);
+      if (out.includes('+++')) {
+        execFileSync(program, args, { cwd: folder, input: out });
+        changed.push(text);
+      }
+      expect(withoutHeading(readFileSync(join(folder, 'vcluster.yaml'), 'utf8'))).toBe(values);
+    }
+    expect(changed.length).toBeGreaterThan(texts.length / 2);
   });
 });

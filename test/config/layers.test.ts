@@ -164,6 +164,24 @@ describe('errors and warnings name the file', () => {
   });
 });
 
+describe('values of vCluster 0.19 are said to be that, and nothing else', () => {
+  test.each([
+    ['syncer: {extraArgs: [a]}', 'syncer'],
+    ['vcluster: {image: "rancher/k3s:v1.27"}', 'vcluster.image'],
+    ['vcluster: {extraArgs: [a]}\nservice: {type: NodePort}', 'vcluster.extraArgs'],
+    ['sync: {services: {enabled: true}}', 'sync.services'],
+    ['sync: {pods: {ephemeralContainers: true}}', 'sync.pods'],
+    ['sync: {generic: {config: "version: v1beta1"}}', 'sync.generic'],
+    ['isolation: {enabled: true}\nsync: {endpoints: {enabled: true}}', 'isolation'],
+    ['coredns: {replicas: 2}\nrbac: {role: {create: true}}', 'coredns'],
+  ])('%s', (text, path) => {
+    const { problems } = parse(text, 'sync: {toHost: {endpoints: {enabled: true}}}', true);
+    expect(problems.map((problem) => `${problem.file} ${problem.path} ${problem.message}`)).toEqual([
+      `values.yaml ${path} these are values of vCluster 0.19 or older, because of ${path}: convert them with "vcluster convert config --distro k8s -f FILE", and pass the result`,
+    ]);
+  });
+});
+
 describe('objects that vCluster and this program would both write', () => {
   /** `file:line path severity` */
   const found = (vcluster: string, own: string, isStart = true): string[] =>
