@@ -1,0 +1,49 @@
+/** vCluster needs a right on slices that its chart takes away with their sync: whatever tells users to disable that sync names the rule. */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { valueAt, type JsonValue } from '../../src/base/json.ts';
+import { SLICE_RIGHTS } from '../../src/cli/migration.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const NOTES = 'charts/endpoint-syncer/templates/NOTES.txt';
+const PAGES = [
+  'README.md',
+  'charts/endpoint-syncer/README.md',
+  ...readdirSync(join(ROOT, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+];
+
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
+
+const documents = (text: string): JsonValue[] =>
+  parseAllDocuments(text).map((document): JsonValue => document.toJS());
+const isOff = (values: JsonValue, kind: string): boolean =>
+  valueAt(values, ['sync', 'toHost', kind, 'enabled']) === false;
+
+/** Values of vCluster's chart in which its sync is off. */
+const disabling = PAGES.flatMap((page) =>
+  [...read(page).matchAll(/^```yaml.*\n([^]*?)^```$/gmu)]
+    .flatMap(([, block = '']) => documents(block))
+    .filter((values) => isOff(values, 'endpoints') && isOff(values, 'endpointSlices'))
+    .map((values) => ({ page, values })),
+);
+
+test('pages', () => {
+  expect(new Set(disabling.map(({ page }) => page))).toEqual(
+    new Set(['README.md', 'docs/deploy.md', 'docs/fleet.md', 'docs/migration.md']),
+  );
+  for (const { page, values } of disabling) expect(values, page).toMatchObject(SLICE_RIGHTS);
+});
+
+test('what Helm prints after the installation', () => {
+  const [values = ''] = /^(?: {2}sync: .*\n {2}rbac: .*\n)/mu.exec(read(NOTES)) ?? [];
+  expect(documents(values)[0]).toMatchObject(SLICE_RIGHTS);
+});
+
+test('no command disables it with --set, which cannot add the rule beside others', () => {
+  for (const page of PAGES) expect(read(page), page).not.toMatch(/--set[^\n]*endpointSlices\.enabled=false/u);
+});
