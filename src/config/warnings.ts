@@ -98,6 +98,17 @@ export function unsyncedServices(own: JsonObject): Finding[] {
   return [warningAtValue(pathOf(name), message)];
 }
 
+/** vCluster calls the Secret `vc-NAME`, and its copies on the host end in its name. With another name, this program makes a second set of them. */
+function nameOfAnother(fields: Fields): Finding[] {
+  const [name, secret] = [fields.text('endpointSyncer.name'), fields.text('endpointSyncer.virtual.secret')];
+  const [, vcluster] = /^vc-(.+)$/u.exec(secret) ?? [];
+  if (name === '' || vcluster === undefined || vcluster === name) return [];
+  const message =
+    `the Secret ${secret} is that of the vCluster "${vcluster}", and the name here is "${name}": ` +
+    `the copies of that vCluster are not found under it, and are made a second time; set it to ${vcluster}`;
+  return [warningAtValue(pathOf('endpointSyncer.name'), message)];
+}
+
 function mirroredSlices(fields: Fields, theirs: Fields): Finding[] {
   const slices = 'sync.toHost.endpointSlices.enabled';
   const patches = fields.value('sync.toHost.endpoints.patches');
@@ -123,6 +134,7 @@ function riskyChoices(fields: Fields): Finding[] {
       ),
     );
   }
+  findings.push(...nameOfAnother(fields));
   if (fields.text('endpointSyncer.onHostDelete') === 'deleteVirtual') {
     findings.push(
       warningAtValue(

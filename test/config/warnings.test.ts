@@ -21,6 +21,10 @@ describe('warnings', () => {
       '1:42 endpointSyncer.onHostDelete (warning) what else deletes copies, such as a garbage collector of the host or another replica without leaderElection, then deletes the objects of the virtual cluster, too',
     ],
     [
+      'endpointSyncer: {name: my-vclustr, virtual: {secret: vc-my-vcluster}}',
+      '1:24 endpointSyncer.name (warning) the Secret vc-my-vcluster is that of the vCluster "my-vcluster", and the name here is "my-vclustr": the copies of that vCluster are not found under it, and are made a second time; set it to my-vcluster',
+    ],
+    [
       'endpointSyncer: {name: vc, services: {mode: sync, allow: [loadBalancerIP, externalIPs]}}',
       '1:75 endpointSyncer.services.allow[1] (warning) externalIPs of Services are deprecated since Kubernetes 1.36, and a host may not implement them any more: use type LoadBalancer',
     ],
