@@ -73,7 +73,12 @@ async function validate(
 
 async function problemsOf(file: string | undefined, options: LoadOptions): Promise<readonly ConfigProblem[]> {
   try {
-    const checked = await checkConfig(file, { ...options, isNameOptional: isForApiOnly, acceptsFleet: true });
+    const checked = await checkConfig(file, {
+      ...options,
+      isNameOptional: isForApiOnly,
+      acceptsFleet: true,
+      acceptsChart: true,
+    });
     if (checked.config === undefined) return checked.problems;
     const found = (await sampleWarnings(checked.config, checked.file)).map(checked.locate);
     return inFileOrder([...checked.problems, ...found], displayName(file ?? ''));
@@ -84,8 +89,8 @@ async function problemsOf(file: string | undefined, options: LoadOptions): Promi
 }
 
 /** A file that only `api` uses needs no name of a virtual cluster. */
-function isForApiOnly({ file, text }: ConfigText): boolean {
-  const { value } = readDocument(file, text);
+function isForApiOnly(source: ConfigText): boolean {
+  const { value } = readDocument(source.file, source.text, source);
   if (ownValue(value, 'managementApi') === undefined || Object.hasOwn(value, 'sync')) return false;
   const own = ownValue(value, 'endpointSyncer') ?? {};
   return isJsonObject(own) && Object.keys(own).every((key) => API_KEYS.includes(key));

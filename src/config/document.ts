@@ -1,7 +1,7 @@
 /** A configuration file as a JSON object, with the position of each member in the text. */
 
 import type { ConfigProblem } from '../base/errors.ts';
-import { type JsonObject, isJsonObject } from '../base/json.ts';
+import { type JsonObject, isJsonObject, valueAt } from '../base/json.ts';
 import { parseYaml, YamlDocument } from '../base/yaml/document.ts';
 import { readYamlDocuments, type SyntaxProblem } from '../base/yaml/source.ts';
 import { type ConfigPath, type Finding, formatPath } from './finding.ts';
@@ -10,12 +10,9 @@ import { createSourceFile, positionOf, problemAt, type SourceFile } from './sour
 /** Above those that a text without aliases can have. */
 const MORE_VALUES_MAX = 200_000;
 
-/**
- * Reads YAML or JSON. Never throws: every error is in `problems`. With `listKey`, a file that is a list stands for a mapping with the list
- * under this key.
- */
-export function readDocument(name: string, text: string, listKey?: string): ConfigDocument {
-  return new ConfigDocument(createSourceFile(name, text), parseYaml(text), { listKey });
+/** Reads YAML or JSON. Never throws: every error is in `problems`. */
+export function readDocument(name: string, text: string, options: DocumentOptions = {}): ConfigDocument {
+  return new ConfigDocument(createSourceFile(name, text), parseYaml(text), options);
 }
 
 /** Reads each document of a text, and calls `onDocument` with the offset of its end. `shape`: the error for one that is not a mapping. */
@@ -34,7 +31,10 @@ export function* readDocuments(
 }
 
 interface DocumentOptions {
-  readonly listKey?: string | undefined;
+  /** A file that is a list stands for a mapping with the list under this key. */
+  readonly listKey?: string;
+  /** The document is the mapping under this key of the file, which has it. */
+  readonly below?: string | undefined;
   readonly shape?: string;
 }
 
@@ -51,14 +51,17 @@ export class ConfigDocument {
   readonly #document: YamlDocument;
   /** Of the list that the file is. It is not in the text. */
   readonly #listKey: string | undefined;
+  readonly #below: ConfigPath;
 
-  constructor(source: SourceFile, document: YamlDocument, { listKey, shape }: DocumentOptions) {
-    const { json, isEmpty, isReadable, problems } = document;
+  constructor(source: SourceFile, document: YamlDocument, { listKey, below, shape }: DocumentOptions) {
+    const { isEmpty, isReadable, problems } = document;
+    const json = below === undefined ? document.json : valueAt(document.json, [below]);
     const isList = Array.isArray(json) && listKey !== undefined;
     const value = isList ? { [listKey]: json } : isEmpty ? {} : json;
     this.source = source;
     this.#document = document;
     this.#listKey = isList ? listKey : undefined;
+    this.#below = below === undefined ? [] : [below];
     this.isEmpty = isEmpty;
     this.value = isReadable && isJsonObject(value) ? value : {};
     this.isReadable = isReadable && isJsonObject(value);
@@ -93,7 +96,7 @@ export class ConfigDocument {
   /** The finding with its position in this file. */
   problemOf({ path, severity, message, at, index }: Finding): ConfigProblem {
     const offset = at === 'key' ? this.offsetOfKey(path) : this.offsetOfValue(path, index);
-    return problemAt(this.source, offset, { path: formatPath(path), severity, message });
+    return problemAt(this.source, offset, { path: formatPath([...this.#below, ...path]), severity, message });
   }
 
   /** How many steps of the path exist. */
@@ -103,6 +106,7 @@ export class ConfigDocument {
   }
 
   #inText(path: ConfigPath): ConfigPath {
-    return this.#listKey !== undefined && path[0] === this.#listKey ? path.slice(1) : path;
+    const steps = this.#listKey !== undefined && path[0] === this.#listKey ? path.slice(1) : path;
+    return [...this.#below, ...steps];
   }
 }

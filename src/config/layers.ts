@@ -34,6 +34,8 @@ export interface ConfigText {
   readonly file: string;
   /** Relative paths in the file are relative to this folder. Absent: they stay as they are. */
   readonly folder?: string;
+  /** The key under which the file, values of the chart, has the configuration. */
+  readonly below?: string | undefined;
 }
 
 /** vCluster's own values file, or why it could not be read. */
@@ -63,7 +65,7 @@ export function readLayers(
   overrides: readonly Override[],
   vclusterText?: VclusterText,
 ): Layers {
-  const document = readDocument(source.file, source.text);
+  const document = readDocument(source.file, source.text, source);
   const ownWritten = applyOverrides(withResolvedPaths(document.value, source.folder), overrides);
   const base = vclusterText !== undefined && 'text' in vclusterText ? vclusterText : undefined;
   const vclusterDocument = base && readDocument(base.file, base.text);
@@ -92,7 +94,7 @@ export function readLayers(
 
 /** The path of vCluster's own values file that the configuration names; '' for none. */
 export function vclusterFileOf(source: ConfigText, overrides: readonly Override[]): string {
-  const { value } = readDocument(source.file, source.text);
+  const { value } = readDocument(source.file, source.text, source);
   return new Fields(applyOverrides(withResolvedPaths(value, source.folder), overrides)).text(VCLUSTER_CONFIG);
 }
 

@@ -8,7 +8,8 @@ import { parseConfig, type ParseOptions, type ParseResult } from './parse.ts';
 import { overridesOfCommandLine } from './overrides.ts';
 import { displayName, readTextFile } from './source-file.ts';
 import type { Config, ConfigFlags } from './config.ts';
-import { withoutHeading } from './vcluster-values.ts';
+import { readDocument } from './document.ts';
+import { chartKeyOf, vclusterDefaults, withoutHeading } from './vcluster-values.ts';
 
 export interface LoadOptions extends Omit<ParseOptions, 'overrides' | 'fileExists'> {
   /** `-` is standard input; absent: ENDPOINT_SYNCER_CONFIG, else no file at all. */
@@ -74,6 +75,8 @@ function asMissingFile(problem: ConfigProblem): ConfigProblem {
 }
 
 export interface CheckOptions extends Omit<LoadOptions, 'file' | 'isNameOptional'> {
+  /** Values of the chart, as `helm get values` prints them too, stand for the configuration in them. */
+  readonly acceptsChart?: boolean;
   readonly isNameOptional?: boolean | ((source: ConfigText) => boolean);
 }
 
@@ -81,13 +84,14 @@ export type CheckedConfig = ParseResult & Pick<LoadedConfig, 'file' | 'files' | 
 
 /** Reads and checks one configuration; `-` is standard input, undefined no file. Throws a `ConfigError` for a file that cannot be read. */
 export async function checkConfig(file: string | undefined, options: CheckOptions): Promise<CheckedConfig> {
-  const { isNameOptional = false, given } = options;
+  const { isNameOptional = false, given, acceptsChart = false } = options;
   const text = given?.source.text ?? (file === undefined ? '' : await readConfigText(file));
-  const source: ConfigText = given?.source ?? {
+  const plain: ConfigText = given?.source ?? {
     text,
     file: displayName(file ?? ''),
     ...folderOf(file ?? ''),
   };
+  const source = acceptsChart ? withoutChart(plain) : plain;
   const vclusterFile = vclusterFileOf(source, overridesOfCommandLine(options));
   const vclusterText =
     given === undefined && vclusterFile !== '' ? await readVclusterText(vclusterFile) : given?.vcluster;
@@ -109,6 +113,12 @@ export async function checkConfig(file: string | undefined, options: CheckOption
     file === undefined && given === undefined ? result.problems.map(asMissingFile) : result.problems;
   const textHash = text === '' ? '' : configurationTextHash(text);
   return { ...result, problems, file: own, files, textHash };
+}
+
+function withoutChart(source: ConfigText): ConfigText {
+  const text = withoutHeading(source.text);
+  const below = chartKeyOf(readDocument(source.file, text).value, vclusterDefaults());
+  return below === undefined ? source : { ...source, text, below };
 }
 
 /** A file that cannot be read is a finding at the field that names it. */

@@ -166,7 +166,7 @@ export function parsePatchFile(
   source: { readonly text: string; readonly file: string },
   checks: ConfigChecks,
 ): PatchFileResult {
-  const document = readDocument(source.file, source.text, 'patches');
+  const document = readDocument(source.file, source.text, { listKey: 'patches' });
   const syntax = syntaxProblems(document);
   if (!document.isReadable) return { patches: [], problems: syntax };
   const { value } = document;

@@ -215,15 +215,32 @@ function oldKinds(fields: Fields): string[] {
 const SYNC_KEYS = ['toHost', 'fromHost'];
 const OLD_KINDS_WITHOUT_SWITCH = ['configmaps', 'generic', 'nodes', 'pods', 'secrets'];
 
+/** The key of our chart's values that has the configuration. */
+const CHART_KEY = 'config';
+
+/** {@link CHART_KEY} if these are values of our chart. */
+export function chartKeyOf(values: JsonObject, defaults: JsonObject): string | undefined {
+  return keyOfValues(values, defaults) === CHART_KEY ? CHART_KEY : undefined;
+}
+
 function umbrellaValues(values: JsonObject, defaults: JsonObject): Finding | undefined {
-  if (Object.keys(values).some((key) => Object.hasOwn(defaults, key))) return undefined;
-  const key = Object.keys(values).find((name) => {
+  const key = keyOfValues(values, defaults);
+  if (key === undefined) return undefined;
+  const [chart, check] =
+    key === CHART_KEY
+      ? ['the chart of this program', ', or check it with "endpoint-syncer validate"']
+      : ['a chart that contains vCluster', ''];
+  return errorAtKey([key], `these are values of ${chart}: pass what is below ${key} alone${check}`);
+}
+
+/** The key of a chart's values under which those of another program stand. */
+function keyOfValues(values: JsonObject, defaults: JsonObject): string | undefined {
+  if (Object.keys(values).some((key) => Object.hasOwn(defaults, key) || OWN_SECTIONS.has(key)))
+    return undefined;
+  return Object.keys(values).find((name) => {
     const member = ownValue(values, name);
     return isJsonObject(member) && isOfVcluster(member);
   });
-  if (key === undefined) return undefined;
-  const chart = key === 'config' ? 'the chart of this program' : 'a chart that contains vCluster';
-  return errorAtKey([key], `these are values of ${chart}: pass what is below ${key} alone`);
 }
 
 /** A key that vCluster does not know, which resembles one that it does. */

@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test, vi } from 'vitest';
+import { parse } from 'yaml';
 import { configJsonSchema } from '../../src/config/schema/schema.ts';
 import { capturedRun, spawnedRun, type CapturedRun } from './captured-run.ts';
 import { testFolder } from '../support/test-folder.ts';
@@ -26,6 +27,39 @@ async function run(args: string[], env: Record<string, string> = {}): Promise<Ca
 describe('validate', () => {
   test('a valid file: a line on standard error, nothing on standard output', async () => {
     expect(await run(['validate', 'good.yaml'])).toEqual({ code: 0, out: '', err: '1 file: valid\n' });
+  });
+
+  const chart = `replicaCount: 1
+config:
+  endpointSyncer: {name: vc}
+  sync:
+    toHost:
+      endpoints:
+        patches:
+          - path: metadata.annotations["a"]
+            expression: 'value +'
+`;
+  test.each([
+    ['values of the chart', chart, 9],
+    ['what helm get values prints', `USER-SUPPLIED VALUES:\n${chart}`, 10],
+    ['the same with CRLF', `USER-SUPPLIED VALUES:\n${chart}`.replaceAll('\n', '\r\n'), 10],
+    ['values of the chart as JSON', JSON.stringify(parse(chart)), 1],
+  ])('%s: each mistake of the configuration in them, at its place', async (_, text, line) => {
+    write('values.yaml', text);
+    const { code, out } = await run(['validate', 'values.yaml', '-o', 'json']);
+    expect([code, parse(out)]).toEqual([
+      2,
+      [expect.objectContaining({ line, path: 'config.sync.toHost.endpoints.patches[0].expression' })],
+    ]);
+    write('values.yaml', text.replace('value +', 'value'));
+    expect(await run(['validate', 'values.yaml'])).toMatchObject({ code: 0, out: '' });
+  });
+
+  test('the daemon does not take the values of the chart for its configuration', async () => {
+    write('values.yaml', chart);
+    expect((await run(['run', '--config', 'values.yaml'])).err).toContain(
+      'pass what is below config alone, or check it with "endpoint-syncer validate"',
+    );
   });
 
   test('every problem with its line and caret, exit 2', async () => {

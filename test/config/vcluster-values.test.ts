@@ -86,7 +86,7 @@ describe('a file that is no configuration is not one that sets nothing', () => {
     ],
     [
       `replicas: 2\nconfig:\n  ${config}\n`,
-      '2:1 config these are values of the chart of this program: pass what is below config alone',
+      '2:1 config these are values of the chart of this program: pass what is below config alone, or check it with "endpoint-syncer validate"',
     ],
     [
       'vcluster: {sync: {toHost: {}}}\n',

@@ -207,7 +207,7 @@ interface EditedConfig {
  * of the page.
  */
 function readEditedConfig(text: string, objects: readonly KubeObject[], base: Config): EditedConfig {
-  const { value, isReadable } = readDocument('patches', text, 'patches');
+  const { value, isReadable } = readDocument('patches', text, { listKey: 'patches' });
   const isConfig = isReadable && CONFIG_SECTIONS.some((section) => Object.hasOwn(value, section));
   return isConfig ? wholeConfig(text, value, base) : patchesOnly(text, objects, base);
 }
