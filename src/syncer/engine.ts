@@ -136,6 +136,7 @@ export class Engine implements Generation {
     return {
       ...Object.fromEntries(caches.map(([name, informer]) => [name, () => informerCheck(informer)])),
       workers: () => this.#workersCheck(),
+      writes: () => this.#writesCheck(),
       references: () => ({ isOk: true, detail: references.kinds.detail }),
       sandbox: () => ({
         isOk: true,
@@ -177,6 +178,12 @@ export class Engine implements Generation {
     return this.#options.leadership.isLeading
       ? { isOk: false, detail: 'waiting for the caches' }
       : { isOk: true, detail: 'waiting for the lease' };
+  }
+
+  /** A right that is missing is no reason to restart, or to leave the Service. */
+  #writesCheck(): CheckResult {
+    const refused = this.#controllers.map(({ refusedWrites }) => refusedWrites).filter((text) => text !== '');
+    return { isOk: true, ...(refused.length === 0 ? {} : { detail: refused.join('; ') }) };
   }
 
   start(inherited: readonly KindId[] = []): void {

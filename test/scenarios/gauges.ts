@@ -86,7 +86,36 @@ export function gaugeScenarios(newWorld: NewWorld): void {
         .poll(seen)
         .toEqual(Object.fromEntries(fixed.map(([name, value]) => [name, value === 'absent' ? [] : [value]])));
     });
+
+    test('tell of writes that an API server refuses, and of nothing more once it takes them', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const host = await world.proxy('host');
+      host.behaviour = {
+        decide: ({ method, path }) =>
+          method === 'POST' && path.includes('/endpoints')
+            ? { kind: 'refuse', status: 403, reason: 'Forbidden' }
+            : { kind: 'pass' },
+      };
+      const daemon = await world.startDaemon({ kubeconfigs: { host: host.path } });
+      await world.createVirtual('default/web');
+      const refused = (): Promise<number> =>
+        daemon.metric('endpoint_syncer_blocked_objects', { reason: 'Forbidden' });
+      await eventually(refused, (count) => count === 1, { what: 'a refused object' });
+      expect(await writesCheck(daemon)).toMatch(/^ok: 1 endpoints is not written: \S/u);
+      host.behaviour = { decide: () => ({ kind: 'pass' }) };
+      await world.whenCopy('default/web');
+      await eventually(refused, (count) => count === 0, { what: 'no refused object' });
+      expect(await writesCheck(daemon)).toBe('ok');
+    });
   });
+}
+
+/** In `/readyz?verbose`: what follows the name of the check. */
+async function writesCheck(daemon: RunningDaemon): Promise<string> {
+  const { text } = await daemon.get('/readyz?verbose');
+  return /^\[\+\]writes (.*)$/mu.exec(text)?.[1] ?? text;
 }
 
 /** The distinct values of each gauge. */

@@ -42,6 +42,7 @@ const BLOCKED = [
   'NamespaceNotFound',
   'PatchFailed',
   'SyncError',
+  'Forbidden',
   'Contested',
   'Terminating',
   'ReferenceNotFound',

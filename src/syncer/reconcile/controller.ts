@@ -9,6 +9,7 @@ import {
   StatusError,
   isAlreadyExists,
   isConflict,
+  isForbidden,
   isNamespaceTerminating,
   isNotFound,
 } from '../../kube/status-error.ts';
@@ -102,6 +103,7 @@ export class Controller {
   readonly #postponed = new Map<ObjectKey, Promise<unknown>>();
   readonly #blockedCounts = new Map<string, number>();
   readonly #initialOutcomes = new Map<string, number>();
+  #lastRefusal = '';
   #active = 0;
   #turnStartedMs = 0;
   #turn: Promise<void> | undefined;
@@ -129,6 +131,13 @@ export class Controller {
 
   get initialOutcomes(): ReadonlyMap<string, number> {
     return this.#initialOutcomes;
+  }
+
+  /** How many objects an API server does not let this program write (403), and what it said last; '' for none. */
+  get refusedWrites(): string {
+    const count = this.#blockedCounts.get(FORBIDDEN) ?? 0;
+    if (count === 0) return '';
+    return `${count} ${this.#options.name} ${count === 1 ? 'is' : 'are'} not written: ${this.#lastRefusal}`;
   }
 
   async run(): Promise<void> {
@@ -247,7 +256,9 @@ export class Controller {
     const { retry, warning } = outcomeOf(error, this.queue.failures(key), namespaceAdvice(config));
     if (warning === undefined) logger.debug({ controller: name, key, error: messageOf(error) }, 'retrying');
     else this.#logFailure(key, error, warning);
-    this.#block(key, warning?.reason);
+    const isRefused = warning?.reason === 'SyncError' && isForbidden(error);
+    if (isRefused) this.#lastRefusal = messageOf(error);
+    this.#block(key, isRefused ? FORBIDDEN : warning?.reason);
     const why = warning === undefined ? String(error) : `${warning.reason}: ${warning.note}`;
     dryRun?.settled(identify(key), why);
     if (config.createNamespaces && dryRun === undefined && isNamespaceMissing(error))
@@ -308,6 +319,9 @@ export class Controller {
     this.#series.blocked(reason, count);
   }
 }
+
+/** Among the reasons of {@link SyncSeries.blocked}: a `SyncError` that lasts until an administrator grants something. */
+const FORBIDDEN = 'Forbidden';
 
 function refusalDelayMs(refusals: number): number {
   return backoffDelayMs(refusals, REFUSAL_BASE_MS, REFUSAL_MAX_MS);
