@@ -228,9 +228,13 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
 
       expect((await statusOf(world, '-l', 'app=web')).map(({ virtual }) => virtual.name)).toEqual(['web']);
       expect(await statusOf(world, '-n', 'elsewhere')).toEqual([]);
-      const table = await run(world, ['status', '-o', 'wide']);
+      const table = await run(world, ['status', '-A', '-o', 'wide']);
       expect(table.out).toMatch(/^KIND +NAMESPACE +NAME +HOST +STATE +REASON +AGE +WHY\n/);
-      expect(table.out).toContain('Service "default/pods" has a selector');
+      expect(table.out).not.toContain('skipped');
+      expect(table.err).toBe('1 skipped object is not listed: see --all\n');
+      const all = await run(world, ['status', '--all', '-o', 'wide']);
+      expect(all.out).toContain('Service "default/pods" has a selector');
+      expect(all.err).toBe('');
       expect((await run(world, ['status', '-l', 'app=web', '-o', 'name'])).out).toBe('endpoints/web\n');
       const template = '{[*].host.name}{"\\n"}';
       expect((await run(world, ['status', '-l', 'app=web', '-o', `jsonpath=${template}`])).out).toBe(

@@ -1,7 +1,7 @@
 /** `status`: every virtual object with its host name, its state and the reason. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { plainLines } from '../../base/excerpt.ts';
@@ -32,6 +32,8 @@ interface StatusFlags {
   readonly selector?: string;
   readonly output: string;
   readonly watch?: boolean;
+  /** Also rows of skipped objects in tables. */
+  readonly all?: boolean;
 }
 
 export interface StatusRow {
@@ -66,6 +68,12 @@ export function define(command: Command, exitWith: ExitWith): void {
       '-l, --selector <selector>',
       'only virtual objects with these labels (app=web,release in (a,b),!x)',
     )
+    .addOption(
+      new Option('-A, --all-namespaces', 'all virtual namespaces, which is the default').conflicts(
+        'namespace',
+      ),
+    )
+    .option('--all', 'list skipped objects in tables, too')
     .addOption(outputOption())
     .option('-w, --watch', 'keep running and print changed objects');
   addConfigOptions(command);
@@ -82,6 +90,7 @@ async function status(command: Command, flags: StatusFlags): Promise<number> {
     if (reportUnknownKind(connection.config, flags.kind)) return 2;
     // Only Services have addresses.
     const isAddressed = connection.config.services.mode === 'sync';
+    const isTable = flags.output === 'table' || flags.output === 'wide';
     const print = (rows: readonly StatusRow[], isFirst: boolean): void => {
       const nowMs = systemClock.now();
       const listing = {
@@ -90,16 +99,25 @@ async function status(command: Command, flags: StatusFlags): Promise<number> {
         rows: rows.map((row) => listed(row, nowMs, isAddressed)),
       };
       const text = formatListing(listing, flags.output);
-      const isTable = flags.output === 'table' || flags.output === 'wide';
       process.stdout.write(!isFirst && isTable ? text.slice(text.indexOf('\n') + 1) : text);
     };
     const read = async (): Promise<StatusRow[]> => chosen(await statusRows(connection), flags, isSelected);
     const rows = await read();
-    print(rows, true);
+    const listedRows = isTable && flags.all !== true ? rows.filter((row) => !isSkipped(row)) : rows;
+    print(listedRows, true);
     if (rows.length === 0) process.stderr.write('no objects\n');
+    const left = rows.length - listedRows.length;
+    if (left > 0)
+      process.stderr.write(
+        `${left} skipped ${left === 1 ? 'object is' : 'objects are'} not listed: see --all\n`,
+      );
     if (flags.watch === true) await follow(rows, read, (changed) => print(changed, false));
     return 0;
   });
+}
+
+function isSkipped({ status: { state } }: StatusRow): boolean {
+  return state === 'skipped';
 }
 
 function selectorOf({ selector = '' }: StatusFlags): LabelPredicate | undefined {
