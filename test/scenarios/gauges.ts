@@ -103,6 +103,9 @@ export function gaugeScenarios(newWorld: NewWorld): void {
       const refused = (): Promise<number> =>
         daemon.metric('endpoint_syncer_blocked_objects', { reason: 'Forbidden' });
       await eventually(refused, (count) => count === 1, { what: 'a refused object' });
+      expect(
+        await daemon.metric('endpoint_syncer_writes_forbidden_total', { cluster: 'host' }),
+      ).toBeGreaterThan(0);
       expect(await writesCheck(daemon)).toMatch(/^ok: 1 endpoints is not written: \S/u);
       host.behaviour = { decide: () => ({ kind: 'pass' }) };
       await world.whenCopy('default/web');

@@ -11,6 +11,8 @@ export interface SyncSeries {
   deletionsHeld(isHeld: boolean): void;
   latency(seconds: number): void;
   written(cluster: string, verb: 'create' | 'update' | 'patch' | 'delete', result: 'ok' | 'error'): void;
+  /** One of those with `error` was answered 403. */
+  forbidden(cluster: string): void;
   /** All patches of one object, in one direction. */
   patched(seconds: number): void;
   /** One patch failed on one object; `reason` is a `PatchErrorKind`. */
@@ -66,7 +68,10 @@ export function syncSeries(registry: SeriesRegistry): SyncSeries {
 
 function hostSeries(
   registry: SeriesRegistry,
-): Pick<SyncSeries, 'blocked' | 'deletionsHeld' | 'event' | 'kindsMissing' | 'latency' | 'written'> {
+): Pick<
+  SyncSeries,
+  'blocked' | 'deletionsHeld' | 'event' | 'forbidden' | 'kindsMissing' | 'latency' | 'written'
+> {
   const missing = registry.gauge(
     described(
       'referenced_kinds_missing',
@@ -86,6 +91,17 @@ function hostSeries(
   );
   const writes = registry.counter(
     described('writes_total', 'Writes by cluster, verb and result.', 'cluster', 'verb', 'result'),
+  );
+  const forbidden = byLabel(
+    registry.counter(
+      described(
+        'writes_forbidden_total',
+        'Writes that an API server answered with 403, by cluster.',
+        'cluster',
+      ),
+    ),
+    'cluster',
+    ['host', 'virtual'],
   );
   const events = registry.counter(described('events_total', 'Kubernetes Events by result.', 'result'));
   const latency = registry.histogram({
@@ -118,6 +134,7 @@ function hostSeries(
       setBlocked(name)(counts.values().reduce((sum, one) => sum + one, 0));
     },
     latency: latency.of({}),
+    forbidden: (cluster) => forbidden(cluster)(),
     written: (cluster, verb, result) => written[`${cluster} ${verb}`]?.(result)(),
     event: (result) => event(result)(),
   };

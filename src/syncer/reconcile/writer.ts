@@ -6,7 +6,7 @@ import {
   type ClusterClient,
   type Informer,
 } from '../../kube/types.ts';
-import { failure, ignoreNotFound, isNotFound, StatusError } from '../../kube/status-error.ts';
+import { failure, ignoreNotFound, isForbidden, isNotFound, StatusError } from '../../kube/status-error.ts';
 import { invariant } from '../../base/errors.ts';
 import {
   keyOf,
@@ -39,7 +39,7 @@ export interface WriterOptions {
   inFlight: Semaphore;
   dryRun: DryRun | undefined;
   logger: Logger;
-  metrics: { readonly sync: Pick<SyncSeries, 'written'> };
+  metrics: { readonly sync: Pick<SyncSeries, 'forbidden' | 'written'> };
   listener?: SyncListener | undefined;
 }
 
@@ -133,6 +133,7 @@ function createSender(options: WriterOptions) {
       return result;
     } catch (error) {
       metrics.sync.written(cluster, verb, 'error');
+      if (isForbidden(error)) metrics.sync.forbidden(cluster);
       if (error instanceof StatusError || error instanceof TransportError) error.cluster = cluster;
       if (error instanceof MalformedResponseError) await readBack(options, intent);
       throw error;

@@ -50,6 +50,7 @@ const FAMILIES = [
   'endpoint_syncer_deletions_held',
   'endpoint_syncer_referenced_kinds_missing',
   'endpoint_syncer_blocked_objects',
+  'endpoint_syncer_writes_forbidden_total',
   'endpoint_syncer_writes_total',
   'endpoint_syncer_events_total',
   'endpoint_syncer_config_reloads_total',

@@ -79,7 +79,7 @@ describe('a write whose response is not the object', () => {
       inFlight: createSemaphore(1),
       dryRun: undefined,
       logger: silentLogger,
-      metrics: { sync: { written: () => undefined } },
+      metrics: { sync: { written: () => undefined, forbidden: () => undefined } },
     });
   }
 
