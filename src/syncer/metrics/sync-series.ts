@@ -63,15 +63,17 @@ const PATCH_ERRORS = [
 const KILLS = ['timeout', 'memory', 'exit'];
 
 export function syncSeries(registry: SeriesRegistry): SyncSeries {
-  return { ...hostSeries(registry), ...patchSeries(registry), ...configurationSeries(registry) };
+  return {
+    ...objectSeries(registry),
+    ...writeSeries(registry),
+    ...patchSeries(registry),
+    ...configurationSeries(registry),
+  };
 }
 
-function hostSeries(
+function objectSeries(
   registry: SeriesRegistry,
-): Pick<
-  SyncSeries,
-  'blocked' | 'deletionsHeld' | 'event' | 'forbidden' | 'kindsMissing' | 'latency' | 'written'
-> {
+): Pick<SyncSeries, 'blocked' | 'deletionsHeld' | 'event' | 'kindsMissing' | 'latency'> {
   const missing = registry.gauge(
     described(
       'referenced_kinds_missing',
@@ -89,6 +91,34 @@ function hostSeries(
   const blocked = registry.gauge(
     described('blocked_objects', 'Objects that are not synced at the moment, by reason.', 'reason'),
   );
+  const events = registry.counter(described('events_total', 'Kubernetes Events by result.', 'result'));
+  const latency = registry.histogram({
+    ...described(
+      'sync_latency_seconds',
+      'From the event of a change in one cluster to the end of the write in the other.',
+    ),
+    buckets: LATENCY_BUCKETS,
+  });
+  const setBlocked = byLabel(blocked, 'reason', BLOCKED);
+  const blockedCounts = new Map<string, Map<string, number>>();
+  const event = byLabel(events, 'result', ['sent', 'dropped', 'error']);
+  return {
+    kindsMissing: missing.of({}),
+    deletionsHeld: (isHeld) => held(isHeld ? 1 : 0),
+    blocked(controller, reason, count) {
+      // Blocked references are counted apart from blocked objects that name them.
+      const isOfReference = controller === 'references' && !reason.startsWith('Reference');
+      const name = isOfReference ? `Reference${reason}` : reason;
+      const counts = blockedCounts.get(name) ?? new Map<string, number>();
+      blockedCounts.set(name, counts.set(controller, count));
+      setBlocked(name)(counts.values().reduce((sum, one) => sum + one, 0));
+    },
+    latency: latency.of({}),
+    event: (result) => event(result)(),
+  };
+}
+
+function writeSeries(registry: SeriesRegistry): Pick<SyncSeries, 'forbidden' | 'written'> {
   const writes = registry.counter(
     described('writes_total', 'Writes by cluster, verb and result.', 'cluster', 'verb', 'result'),
   );
@@ -103,16 +133,6 @@ function hostSeries(
     'cluster',
     ['host', 'virtual'],
   );
-  const events = registry.counter(described('events_total', 'Kubernetes Events by result.', 'result'));
-  const latency = registry.histogram({
-    ...described(
-      'sync_latency_seconds',
-      'From the event of a change in one cluster to the end of the write in the other.',
-    ),
-    buckets: LATENCY_BUCKETS,
-  });
-  const setBlocked = byLabel(blocked, 'reason', BLOCKED);
-  const blockedCounts = new Map<string, Map<string, number>>();
   const written = Object.fromEntries(
     ['host', 'virtual'].flatMap((cluster) =>
       ['create', 'update', 'patch', 'delete'].map((verb) => [
@@ -121,22 +141,9 @@ function hostSeries(
       ]),
     ),
   );
-  const event = byLabel(events, 'result', ['sent', 'dropped', 'error']);
   return {
-    kindsMissing: missing.of({}),
-    deletionsHeld: (isHeld) => held(isHeld ? 1 : 0),
-    blocked(controller, reason, count) {
-      // Blocked references are counted apart from blocked objects that name them.
-      const isOfReference = controller === 'references' && !reason.startsWith('Reference');
-      const name = isOfReference ? `Reference${reason}` : reason;
-      const counts = blockedCounts.get(name) ?? new Map<string, number>();
-      blockedCounts.set(name, counts.set(controller, count));
-      setBlocked(name)(counts.values().reduce((sum, one) => sum + one, 0));
-    },
-    latency: latency.of({}),
     forbidden: (cluster) => forbidden(cluster)(),
     written: (cluster, verb, result) => written[`${cluster} ${verb}`]?.(result)(),
-    event: (result) => event(result)(),
   };
 }
 
