@@ -33,7 +33,6 @@ export function accessKeyTable(): DefinitionTable {
       hasTypedItems: true,
       needsQualifiedFinalizers: false,
       allowsUnconditionalUpdate: false,
-      patchKinds: ['json', 'merge', 'apply'],
       gracePeriodSeconds: (object, asked) => (isGraceful(object['metadata']) ? (asked ?? 30) : 0),
       validate: (object) => {
         const ttl = Number(objectField(object, 'spec')['ttl'] ?? 0);

@@ -68,7 +68,6 @@ export function ownedAccessKeys(options: KeyKindOptions): ResourceDefinition {
     hasTypedItems: true,
     needsQualifiedFinalizers: false,
     responseContainsSecret: true,
-    patchKinds: ['json', 'merge', 'apply'],
     columns: keyColumns(),
     selectableFields: {
       'spec.user': (key) => text(objectField(key, 'spec'), 'user'),

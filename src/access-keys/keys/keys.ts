@@ -8,7 +8,6 @@ import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import type { Logger } from '../../base/logger.ts';
-import { KEY_BYTES_MAX } from './key-validation.ts';
 import type { WriteAuthorizer } from '../authorization/write-authorizer.ts';
 import type { Store } from '../../apiserver/storage/store.ts';
 import { type RandomBytes, KeyDigests } from '../credentials/access-key.ts';
@@ -79,7 +78,6 @@ export function composeKeys(options: KeysOptions) {
       await activity.read();
       index.start();
       for (const uid of activity.uids) if (!index.byUid(uid)) activity.forget(uid);
-      warnOfLargeKeys(index, options.logger);
       for (const key of index.all()) warnOfProblem(key, options.logger);
       collector.start();
       expiry.start();
@@ -105,16 +103,3 @@ function warnOfProblem({ name, problem }: IndexedKey, logger: Logger): void {
   if (problem === undefined) return;
   logger.warn({ name, problem }, 'a stored access key is damaged, and requests that use it fail: delete it');
 }
-
-/** Of earlier versions, which had no limits. */
-function warnOfLargeKeys(index: KeyIndex, logger: Logger): void {
-  for (const { name, user, bytes } of index.all()) {
-    if (bytes <= LARGE_BYTES) continue;
-    const what =
-      'an access key is larger than a key may be, and is held in memory: delete it, or remove data from it';
-    logger.warn({ name, user: user.name, bytes, bytesMax: LARGE_BYTES }, what);
-  }
-}
-
-/** Spec and annotations of the largest size, in base64 where they are sealed. */
-const LARGE_BYTES = 3 * KEY_BYTES_MAX;

@@ -205,7 +205,6 @@ export function composeTokens(options: TokensOptions) {
       singular: 'directclusterendpointtoken',
       isNamespaced: false,
       verbs: ['create'],
-      patchKinds: ['json', 'merge', 'apply'],
       schema: options.types.get('management.DirectClusterEndpointToken'),
       checkName: subdomainProblem,
       responseContainsSecret: true,

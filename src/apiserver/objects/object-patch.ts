@@ -22,11 +22,11 @@ import {
   currentForm,
   groupName,
   PATCH_MEDIA,
+  patchKindsOf,
   type PatchKind,
   type ResourceDefinition,
 } from './resource-definition.ts';
 import { applyJsonPatch, unknownInOperations } from '../patch/json-patch.ts';
-import { strategicMerge } from '../patch/strategic-merge.ts';
 import { parseJsonText } from '../schema/json-text.ts';
 import { decodeBody, DecodeError, emptyObject, type ParsedBody } from '../schema/decode.ts';
 import { badRequest, unsupportedMediaType, alreadyExists, conflict, MODIFIED, notFound } from '../status.ts';
@@ -38,9 +38,10 @@ import type { WriteOptions } from './query-options.ts';
 
 /** The patch type of a Content-Type; throws 415 for one that the kind does not support. */
 export function patchKindOf(definition: ResourceDefinition, contentType: string): PatchKind {
-  const sent = definition.patchKinds.find((kind) => PATCH_MEDIA[kind] === contentType);
+  const kinds = patchKindsOf(definition);
+  const sent = kinds.find((kind) => PATCH_MEDIA[kind] === contentType);
   if (sent) return sent;
-  throw unsupportedMediaType(definition.patchKinds.map((kind) => PATCH_MEDIA[kind]));
+  throw unsupportedMediaType(kinds.map((kind) => PATCH_MEDIA[kind]));
 }
 
 export interface PatchRequest extends PatchingRequest {
@@ -117,7 +118,10 @@ function patchedBody(target: Target, current: JsonObject, kind: PatchKind, patch
   const copy = cloneJson(current);
   if (kind === 'json') return applyJsonPatch(copy, patch);
   if (!isJsonObject(patch)) return copy;
-  return kind === 'merge' ? mergePatch(copy, patch) : strategicMerge(target.definition.schema, copy, patch);
+  const { strategicMerge, schema } = target.definition;
+  return kind === 'strategic' && strategicMerge
+    ? strategicMerge(schema, copy, patch)
+    : mergePatch(copy, patch);
 }
 
 function checkPatched(target: Target, current: JsonObject, patched: JsonObject): void {

@@ -39,6 +39,13 @@ export const PATCH_MEDIA: Readonly<Record<PatchKind, string>> = {
   strategic: 'application/strategic-merge-patch+json',
 };
 
+/** `target` changed by `patch`, which it may share values with. Throws a 400 `StatusError` for an invalid directive. */
+export type StrategicMerge = (schema: ObjectSchema, target: JsonObject, patch: JsonObject) => JsonObject;
+
+export function patchKindsOf({ strategicMerge }: ResourceDefinition): PatchKind[] {
+  return strategicMerge ? ['json', 'merge', 'strategic', 'apply'] : ['json', 'merge', 'apply'];
+}
+
 export interface Column {
   readonly name: string;
   readonly type: 'string' | 'integer' | 'date';
@@ -77,7 +84,8 @@ export interface ResourceDefinition extends Resource {
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
   readonly verbs: readonly Verb[];
-  readonly patchKinds: readonly PatchKind[];
+  /** Undefined for kinds that take no strategic merge patch, which custom resources never do. */
+  readonly strategicMerge: StrategicMerge | undefined;
   /** Kinds that are views of the same objects share one storage. Default `plural.group`. */
   readonly storage: string;
   readonly schema: ObjectSchema;
@@ -182,7 +190,7 @@ export function defineResource(input: DefinitionInput): ResourceDefinition {
     shortNames: [],
     categories: [],
     verbs: ALL_VERBS,
-    patchKinds: ['json', 'merge', 'strategic', 'apply'],
+    strategicMerge: undefined,
     storage: input.group === '' ? input.plural : `${input.plural}.${input.group}`,
     subresources: [],
     hasStatus: false,

@@ -6,6 +6,7 @@ import {
   type ResourceDefinition,
   type DefinitionTable,
   PATCH_MEDIA,
+  patchKindsOf,
   type Verb,
 } from '../objects/resource-definition.ts';
 import {
@@ -363,14 +364,10 @@ function queryParameter(name: string): JsonObject {
   return { name, in: 'query', schema: { type: QUERY_TYPES[name] ?? 'string', uniqueItems: true } };
 }
 
-function requestBody(
-  { patchKinds }: ResourceDefinition,
-  [verb, method]: Operation,
-  sent: string,
-): JsonObject {
+function requestBody(definition: ResourceDefinition, [verb, method]: Operation, sent: string): JsonObject {
   if (method === 'delete') return { content: contentOf(['*/*'], DELETE_OPTIONS) };
   if (verb !== 'patch') return { content: contentOf(['*/*'], sent), required: true };
-  const media = patchKinds.map((kind): [string, JsonObject] => [
+  const media = patchKindsOf(definition).map((kind): [string, JsonObject] => [
     PATCH_MEDIA[kind],
     { schema: { type: 'object' } },
   ]);

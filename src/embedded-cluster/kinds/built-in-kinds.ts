@@ -12,6 +12,7 @@ import { endpointSlices, endpoints } from './endpoints.ts';
 import { coreEvents, groupEvents, EVENT_TYPES } from '../../apiserver/event-kinds.ts';
 import { namespaces } from './namespace.ts';
 import { pods } from './pod.ts';
+import { strategicMerge } from '../strategic-merge.ts';
 import { services } from './service.ts';
 import { invalidValue, type FieldError } from '../../apiserver/status.ts';
 import { TypeTable, META_TYPES } from '../../apiserver/schema/object-schema.ts';
@@ -24,7 +25,7 @@ export function builtInKinds(
   others: readonly ResourceDefinition[] = [],
 ): DefinitionTable {
   const types = builtInTypes();
-  return new DefinitionTable([
+  const builtIn = [
     configMaps(types),
     endpoints(types),
     coreEvents(types),
@@ -36,8 +37,8 @@ export function builtInKinds(
     leases(types),
     endpointSlices(types),
     groupEvents(types),
-    ...others,
-  ]);
+  ];
+  return new DefinitionTable([...builtIn.map((one) => ({ ...one, strategicMerge })), ...others]);
 }
 
 // Leases of coordination.k8s.io.

@@ -133,13 +133,6 @@ export function echoNotice(virtual: KubeObject, { keys, left }: Echo, waitMs = 0
   );
 }
 
-export function repairedNotice(copy: KubeObject, repaired: readonly string[]): RecordedEvent {
-  const note =
-    `The host copy "${objectKey(copy)}" held values that an earlier version had copied without translation or patches (${repaired.join(', ')}), as ` +
-    'the annotation endpoint-syncer/last-synced of this object asked for. It gets what this object translates to.';
-  return { type: 'Warning', reason: 'CopyRepaired', note };
-}
-
 export function recreatedNotice(copy: KubeObject, waitMs: number): RecordedEvent {
   return warning(
     'Contested',

@@ -31,7 +31,6 @@ import {
   contestedStatusNotice,
   echoNotice,
   notAllowedNotice,
-  repairedNotice,
 } from './notices.ts';
 import { changedPaths } from './object-diff.ts';
 import { cachedAs } from './object-state.ts';
@@ -126,7 +125,6 @@ async function writePair(sync: KindSync, seen: SeenPair, merged: MergedCopy): Pr
     sync.states.of(key).arrivals.note(recordOf(merged.host), 'due');
   if (merged.host !== undefined) sync.states.of(key).noteReplaced(recordOf(host));
   const stored = merged.host && (await writers.host.update(merged.host, reason));
-  if (merged.repaired.length > 0) sync.report(seen.virtual, repairedNotice(host, merged.repaired));
   sync.recordReferences(key, merged.references);
   const copy = stored ?? host;
   const result = await (merged.virtual === undefined

@@ -1,11 +1,10 @@
 /** The state of both sides when they last agreed: the base of the three-way merge, stored in one annotation on the host copy and written in
  * the same request as the data it describes. It contains only hashes, so it is small and reveals no values.
  *
- * Format: `{"v":1,"r":…,"a":…,"l":…,"p":…,"av":…,"lv":…,"k":…,"t":1}`; the resourceVersion of the virtual object, annotations, labels (host
- * key space), paths, the versions of the rules that made annotations and labels, the kinds that the copy names (`v1 Secret`, joined by newline),
- * so that imports of them are found when no patch names them any more, and the mark of {@link LastSynced.isOwn}. Each section is a run of entries:
- * a flag, 8 digits of the key's hash, then 8 digits for each value that the flag announces. Versions are runs of a key's hash and 8 digits of the
- * version. Sections without entries are left out.
+ * Format: `{"v":1,"r":…,"a":…,"l":…,"p":…,"av":…,"lv":…,"k":…}`; the resourceVersion of the virtual object, annotations, labels (host
+ * key space), paths, the versions of the rules that made annotations and labels, and the kinds that the copy names (`v1 Secret`, joined by newline),
+ * so that imports of them are found when no patch names them any more. Each section is a run of entries: a flag, 8 digits of the key's hash, then 8
+ * digits for each value that the flag announces. Versions are runs of a key's hash and 8 digits of the version. Sections without entries are left out.
  *
  * A later program may add members, as long as a record is right without them: they are ignored, and cause no write. Otherwise it raises `v`, and
  * its record counts as none here. {@link NO_ROOM} is such a record.
@@ -45,8 +44,6 @@ export interface LastSynced {
   readonly labels: SyncedSection;
   readonly paths: SyncedSection;
   readonly kinds?: readonly string[];
-  /** What this program saw. Versions up to 0.1 could take entries from the record of the virtual object, where a tenant may have written them. */
-  readonly isOwn?: boolean;
   /** The version of the virtual object that the record was made from, or an older one. A cache that is behind it is stale. */
   readonly revision?: string | undefined;
 }
@@ -89,7 +86,6 @@ export function encodeLastSynced(record: LastSynced): string {
   const versions = { av: encodeRules(record.annotations), lv: encodeRules(record.labels) };
   for (const [name, rules] of Object.entries(versions)) if (rules !== '') text[name] = rules;
   if (record.kinds !== undefined && record.kinds.length > 0) text['k'] = record.kinds.join('\n');
-  if (record.isOwn === true) text['t'] = 1;
   return JSON.stringify(text);
 }
 
@@ -142,7 +138,6 @@ export function decodeLastSynced(text: string | undefined): LastSynced | undefin
     labels,
     paths,
     ...(named.length > 0 ? { kinds: named } : {}),
-    ...(ownValue(parsed, 't') === 1 ? { isOwn: true } : {}),
     ...(typeof revision === 'string' ? { revision } : {}),
   };
 }

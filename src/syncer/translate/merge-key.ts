@@ -45,8 +45,6 @@ export type KeyBase =
   | {
       readonly kind: 'recorded';
       readonly entry: SyncedEntry | undefined;
-      /** See `LastSynced.isOwn`. */
-      readonly isOwn: boolean;
       readonly arrival: Arrival;
     }
   | {
@@ -174,19 +172,12 @@ function lastEntries({
 }: KeyState): readonly (SyncedEntry | undefined)[] {
   const inStep = agreed && entryOf(agreed, rules);
   if (base.kind === 'fresh') return [inStep];
-  const held = base.kind === 'recorded' && base.isOwn ? base.entry : undefined;
+  const held = base.kind === 'recorded' ? base.entry : undefined;
   const isMemoryNeeded = isRecordEchoed || base.kind === 'lost';
   const recorded = isMemoryNeeded ? [held, remembered] : [held];
   const made = recorded.filter((entry) => entry !== undefined && isMadeBy(rules, entry));
   const isByOtherRules = held !== undefined && !made.includes(held);
   return isMemoryNeeded || isByOtherRules ? [...made, inStep] : made;
-}
-
-/** The copy holds a value of the virtual object as it is: an earlier version took it for an echo, because of a record that the tenant wrote. */
-export function isUntranslated(state: KeyState): boolean {
-  const { virtual, host, forward, base } = state;
-  if (base.kind !== 'recorded' || base.isOwn || host !== virtual || host === forward) return false;
-  return isEchoOf([base.entry], hashOf(virtual), base.arrival) !== undefined;
 }
 
 /** A value that is the same on both sides is made by no rule. */

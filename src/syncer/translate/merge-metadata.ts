@@ -26,7 +26,6 @@ import {
   followingSide,
   HOLD,
   isUncertain,
-  isUntranslated,
   planHeldKey,
   planKey,
   resolveKey,
@@ -91,8 +90,6 @@ export interface MetadataMerge {
   readonly managed: readonly string[];
   readonly echo: Echo | undefined;
   readonly flows: readonly KeyFlow[];
-  /** Of which the copy held what an earlier version had not translated. */
-  readonly repaired: readonly KeyId[];
 }
 
 interface MapMerge {
@@ -269,7 +266,7 @@ function baseOf(
   // An earlier version took the host's own value over to the virtual side, which does not make it this program's.
   const isHosts = recorded?.isFromHost === true && neverCrosses?.(key) === true;
   const entry = isHosts ? { virtual: undefined, host: recorded.host, isFromHost: true } : recorded;
-  return { kind: 'recorded', entry, isOwn: record.isOwn === true, arrival };
+  return { kind: 'recorded', entry, arrival };
 }
 
 /** The record that the virtual object has, if this process wrote exactly that on the copy before the present one. */
@@ -318,14 +315,13 @@ export function resolveMetadata(
 ): MetadataMerge {
   const back = reversed && reversedMaps(input, planned, reversed);
   const merged = { annotations: emptyMap(), labels: emptyMap() };
-  const [managed, repaired]: [string[], string[]] = [[], []];
+  const managed: string[] = [];
   const echoes: { key: string; isLeft: boolean }[] = [];
   const flows: KeyFlow[] = [];
   for (const { id, member, key, state, plan } of planned) {
     const { virtual, host, section } = merged[member];
     const result = resolveKey(state, plan, back && stringAt(back[member], key));
     if (plan.kind === 'echo') echoes.push({ key, isLeft: result.virtual === state.virtual });
-    if (plan.kind === 'push' && isUntranslated(state)) repaired.push(id);
     const to = followingSide(state, plan, result);
     if (to !== undefined) flows.push({ id, to });
     if (result.virtual !== undefined) setOwn(virtual, key, result.virtual);
@@ -340,7 +336,7 @@ export function resolveMetadata(
     for (const [key, value] of Object.entries(back?.[member] ?? {}))
       if (seen?.has(idOfKey(member, key)) === false) setOwn(merged[member].virtual, key, value);
   }
-  return { ...merged, managed, echo: echoOf(input, echoes), flows, repaired };
+  return { ...merged, managed, echo: echoOf(input, echoes), flows };
 }
 
 /** The bookkeeping is removed last: another syncer carries its removal to the host, where it proves the other keys. */

@@ -21,7 +21,6 @@ import {
   hasIncoming,
   NO_ROOM,
   recordOf,
-  shortHash,
   type LastSynced,
   type SyncedSection,
 } from './last-synced.ts';
@@ -79,7 +78,6 @@ export interface MergedPair<T extends Forwarded> {
   readonly isUncertain: boolean;
   readonly echo: Echo | undefined;
   readonly flows: readonly KeyFlow[];
-  readonly repaired: MetadataMerge['repaired'];
   /** What the wanted virtual object translates to. */
   readonly forwarded: T;
   /** What the virtual object would translate to with a change of the host that stays there: a patch fails on it. */
@@ -233,10 +231,9 @@ function resolvePair(
     labels: merge.labels.section,
     paths: content.section,
     revision: virtual.metadata.resourceVersion,
-    isOwn: true,
     ...(input.kinds === undefined ? {} : { kinds: input.kinds }),
   };
-  const { echo, flows, repaired } = merge;
+  const { echo, flows } = merge;
   const wantedVirtual = virtualWanted(input, merge, content);
   const metadata: ObjectMeta = {
     ...(host ? carryMetadata(host.metadata, desired.metadata) : desired.metadata),
@@ -254,7 +251,6 @@ function resolvePair(
     hasIncoming: wantedVirtual !== undefined || hasIncoming(planned.record),
     echo,
     flows,
-    repaired,
   };
 }
 
@@ -321,17 +317,9 @@ function hostAnnotations(
   delete annotations[MANAGED_ANNOTATIONS];
   const { text, list } = fittingBookkeeping(record, printManagedAnnotations(managed), annotations);
   if (list !== undefined) annotations[MANAGED_ANNOTATIONS] = list;
-  const isSame = before !== undefined && isSameRecord(recordedLike(before, record, input), before);
+  const isSame = before !== undefined && isSameRecord(record, before);
   annotations[LAST_SYNCED] = isSame && !isFlowingBack ? (actual[LAST_SYNCED] ?? text) : text;
   return annotations;
-}
-
-/** Records of earlier versions have no labels that come from the translation alone, which does not justify a write either. */
-function recordedLike(before: LastSynced, now: LastSynced, { content, virtual }: MergeInput): LastSynced {
-  const own = Object.keys(stringMapOf(virtual.metadata.labels)).filter((key) => content?.isOwnLabel(key));
-  const added = new Set(own.map(shortHash).filter((key) => !before.labels.has(key)));
-  if (added.size === 0) return now;
-  return { ...now, labels: new Map([...now.labels].filter(([key]) => !added.has(key))) };
 }
 
 /** True if only the version of the virtual object differs, that of the rules, or what has arrived there, which does not justify a write; nor does
@@ -340,7 +328,6 @@ function isSameRecord(now: LastSynced, before: LastSynced): boolean {
   const record = {
     ...now,
     revision: before.revision,
-    isOwn: before.isOwn === true,
     annotations: withRulesOf(before.annotations, beforeArrivals(now.annotations, before.annotations)),
     labels: withRulesOf(before.labels, beforeArrivals(now.labels, before.labels)),
     paths: beforeArrivals(now.paths, before.paths),

@@ -4,11 +4,10 @@ import { metadataOf } from '../../../src/kube/object.ts';
 import { describe, expect, test } from 'vitest';
 import type { Authorizer } from '../../../src/apiserver/request/request-info.ts';
 import { forbidden } from '../../../src/apiserver/status.ts';
-import { type JsonObject, objectField, text } from '../../../src/base/json.ts';
+import { type JsonObject, text } from '../../../src/base/json.ts';
 import type { RawAnswer } from '../../contract/raw-client.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { KEYS_BYTES_PER_USER_MAX, KEYS_PER_USER_MAX } from '../../../src/access-keys/keys/key-admission.ts';
-import { silentLogger, type Logger } from '../../../src/base/logger.ts';
 import { KEY_STORAGE } from '../../../src/access-keys/keys/key-kind.ts';
 import { at, KEYS_PATH, MINIMAL, startKeyServer, type KeyServer } from './key-server.ts';
 
@@ -128,25 +127,6 @@ describe('the size of keys', () => {
     expect((await patch('small', annotations.large)).status).toBe(403);
     expect((await patch('k1', null)).status).toBe(200);
     expect(await post(16)).toBe(201);
-  });
-
-  test('of an earlier version may stay, and is reported at the start', async () => {
-    const warnings: unknown[] = [];
-    await using api = await startKeyServer();
-    await api.create('k1', { user: 'ada' });
-    const key = { resource: KEY_STORAGE, namespace: '', name: 'k1' };
-    const entry = await api.store.get(key);
-    const spec = { ...objectField(entry?.value ?? {}, 'spec'), description: 'x'.repeat(2_700_000) };
-    await api.store.update(key, { ...entry?.value, spec }, entry?.revision ?? 0);
-    const logger: Logger = {
-      ...silentLogger,
-      warn: (fields) => void warnings.push(fields),
-      child: () => logger,
-    };
-    await using again = await startKeyServer({ store: api.store, logger });
-    expect(warnings).toMatchObject([{ name: 'k1', user: 'ada' }]);
-    const disabled = await again.send('PATCH', `${KEYS_PATH}/k1`, { spec: { disabled: true } });
-    expect(disabled.status).toBe(200);
   });
 });
 

@@ -1,7 +1,6 @@
 /** Annotations and labels that another syncer copies back, that are excluded, held or created again: one example for each rule. */
 
 import { describe, expect, test } from 'vitest';
-import { type KubeObject } from '../../../src/kube/object.ts';
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../../../src/syncer/translate/bookkeeping.ts';
 import { shortHash } from '../../../src/syncer/translate/last-synced.ts';
 import { idOfKey } from '../../../src/syncer/translate/merge-metadata.ts';
@@ -232,46 +231,3 @@ test('a copy that is created gets the patched value, whatever record the tenant 
   const { host } = await merge({ virtual: forged, host: undefined, patches });
   expect(annotationOf(host, 'k')).toBe('team-team-root');
 });
-
-describe('a copy that an earlier version made from a record of the tenant', () => {
-  const patches = patchK('both', (value) => value && `team-${value}`);
-  const virtual = endpoints({ annotations: { k: 'root', own: '1' } });
-  /** As that version has written it: the raw value, and the entry of the tenant's record. */
-  async function copyOfEarlier(): Promise<KubeObject> {
-    const { record, copy } = await believed(virtual);
-    return touch(copy, { annotations: { [LAST_SYNCED]: record.replace(',"t":1', '') } });
-  }
-
-  test('gets the patched value, which is reported', async () => {
-    const merged = await merge({ virtual, host: await copyOfEarlier(), patches });
-    expect(merged.host.metadata.annotations).toMatchObject({ k: 'team-root', own: '1' });
-    expect(merged.repaired).toEqual(['annotations k']);
-    const again = await merge({ virtual, host: merged.host, patches });
-    expect([again.repaired, annotationOf(again.host, 'k')]).toEqual([[], 'team-root']);
-  });
-
-  test('keeps what a client of the host wrote since', async () => {
-    const host = touch(await copyOfEarlier(), { annotations: { k: 'team-host' } });
-    expect((await merge({ virtual, host, patches })).repaired).toEqual([]);
-  });
-
-  test('keeps an echo that this process has seen', async () => {
-    const before = touch(virtual, { annotations: { k: 'v' } });
-    const { copy, record } = await believed(virtual);
-    const agreed = { virtual: before, host: touch(copy, { annotations: { k: 'root' } }) };
-    const both = touch(virtual, { annotations: { [LAST_SYNCED]: record } });
-    const host = await copyOfEarlier();
-    const merged = await merge({ virtual: both, host, patches, memory: { agreed, restoresEchoes: true } });
-    expect([merged.repaired, annotationOf(merged.virtual, 'k')]).toEqual([[], 'v']);
-  });
-});
-
-/** A copy with the raw value of `k`, and the record that takes it for an echo. */
-async function believed(virtual: KubeObject) {
-  const other = touch(virtual, { annotations: { k: 'anything' } });
-  const copy = await copyOf(
-    other,
-    patchK('both', () => annotationOf(virtual, 'k')),
-  );
-  return { copy, record: annotationOf(copy, LAST_SYNCED) ?? '' };
-}

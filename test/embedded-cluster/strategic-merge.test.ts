@@ -2,10 +2,10 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { mergeApplied } from '../../../src/apiserver/patch/field-set.ts';
-import { strategicMerge } from '../../../src/apiserver/patch/strategic-merge.ts';
-import { type JsonObject, jsonEquals, mergePatch } from '../../../src/base/json.ts';
-import { SERVICE, label, labels, port } from '../random-services.ts';
+import { mergeApplied } from '../../src/apiserver/patch/field-set.ts';
+import { strategicMerge } from '../../src/embedded-cluster/strategic-merge.ts';
+import { type JsonObject, jsonEquals, mergePatch } from '../../src/base/json.ts';
+import { SERVICE, label, labels, port } from '../apiserver/random-services.ts';
 
 describe('patches', () => {
   test('strategic merge of fields without a merge strategy is a merge patch', () => {

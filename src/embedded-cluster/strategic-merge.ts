@@ -12,9 +12,9 @@ import {
   type JsonArray,
   type JsonObject,
   type JsonValue,
-} from '../../base/json.ts';
-import { memberSchema, type Field, type Schema } from '../schema/object-schema.ts';
-import { badRequest } from '../status.ts';
+} from '../base/json.ts';
+import { memberSchema, type Field, type Schema } from '../apiserver/schema/object-schema.ts';
+import { badRequest } from '../apiserver/status.ts';
 
 const DELETE_FROM = '$deleteFromPrimitiveList/';
 const ORDER = '$setElementOrder/';
