@@ -19,8 +19,13 @@ export const AUTHENTICATED = 'system:authenticated';
 /** Writes that this program makes without a request. */
 export const SERVER_WRITE = { user: SERVER_USER, manager: 'endpoint-syncer', isDryRun: false };
 
-/** Audience of tokens: the endpoints of clusters. */
+/** The common audience of tokens: the endpoints of all clusters. */
 export const TOKEN_AUDIENCE = 'direct-cluster-endpoint.platform.sh';
+
+/** The audience of tokens whose scope names the cluster; a name has no `/`. */
+export function clusterAudience(cluster: string): string {
+  return `${TOKEN_AUDIENCE}/${cluster}`;
+}
 
 /** Keys of `UserInfo.extra`: they travel through a cluster's webhooks from one review to the next. */
 export const EXTRA = {
@@ -93,7 +98,7 @@ export function isAdministrator(user: UserInfo): boolean {
 }
 
 /** The scope among the extras; undefined: no restriction. Text that is not a scope allows nothing. */
-export function scopeOf({ extra }: UserInfo): Scope | undefined {
+export function scopeOf({ extra }: Pick<UserInfo, 'extra'>): Scope | undefined {
   const texts = extra[EXTRA.scope];
   if (texts === undefined) return undefined;
   try {

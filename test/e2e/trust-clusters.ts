@@ -19,6 +19,7 @@ import { TestCluster } from '../scenarios/cluster-client.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { kubeconfigText } from '../support/kubeconfig.ts';
 import { whenAuthorized } from './authorization.ts';
+import { pinnedVersion } from './assets.ts';
 import { startRealClusters, type RealClusters } from './clusters.ts';
 import { documentedBlocks } from './documented-blocks.ts';
 
@@ -193,8 +194,18 @@ export interface Trust {
   readonly target?: string;
   /** In place of the scope of the page's key for webhooks. */
   readonly webhookScope?: JsonObject;
-  /** Texts of the page's files that are others here. */
+  /** Texts of the page's files and flags that are others here. */
   readonly replace?: (text: string) => string;
+  /** The name by which the cluster knows the user `alice`. */
+  readonly alice?: string;
+}
+
+const MINOR = Number((process.env['KUBE_VERSION'] ?? pinnedVersion()).split('.')[1]);
+
+/** The block of a file for the version of the kube-apiserver. */
+function blockOfFile(file: string): string {
+  const older = file.replace(/\.yaml$/u, '-v1beta1.yaml');
+  return MINOR < 34 && BLOCKS.has(older) ? older : file;
 }
 
 const PAGE_TARGET = '/kubernetes/cluster/cluster-a/';
@@ -205,7 +216,7 @@ export class TrustingCluster implements AsyncDisposable {
   readonly #clusters: RealClusters;
 
   static async start(platform: Platform, trust: Trust): Promise<TrustingCluster> {
-    const { flags, files, target = PAGE_TARGET, webhookScope, replace = (text) => text } = trust;
+    const { flags, files, target = PAGE_TARGET, webhookScope, replace = (text) => text, alice } = trust;
     const folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-trusting-'));
     writeFileSync(join(folder, 'ca.crt'), platform.ca);
     const webhooks = `webhooks-${folder.slice(-6).toLowerCase()}`;
@@ -216,13 +227,13 @@ export class TrustingCluster implements AsyncDisposable {
     );
     writeFileSync(join(folder, 'key'), key, { mode: 0o600 });
     for (const file of files) {
-      const text = platform.block(file, folder).replaceAll(PAGE_TARGET, target);
+      const text = platform.block(blockOfFile(file), folder).replaceAll(PAGE_TARGET, target);
       writeFileSync(join(folder, file), replace(text));
     }
-    const virtualFlags = flags.flatMap((name) => platform.block(name, folder).trim().split('\n'));
+    const virtualFlags = flags.flatMap((name) => replace(platform.block(name, folder)).trim().split('\n'));
     const clusters = await startRealClusters({ host: false, virtualFlags });
     const cluster = new TrustingCluster(folder, clusters);
-    await cluster.#grant();
+    await cluster.#grant(alice);
     return cluster;
   }
 
@@ -237,17 +248,23 @@ export class TrustingCluster implements AsyncDisposable {
     return { url: virtual.url, caFile: virtual.caFile, kubectl };
   }
 
-  async #grant(): Promise<void> {
+  async #grant(user = 'alice'): Promise<void> {
     await this.#administer('create clusterrole pod-reader --verb=get,list --resource=pods');
-    await this.#administer('create clusterrolebinding alice --clusterrole=pod-reader --user=alice');
+    await this.#administer(`create clusterrolebinding alice --clusterrole=pod-reader --user=${user}`);
     await using admin = new TestCluster(this.#clusters.virtual.kubeconfigPath);
     const rules = [{ apiGroups: [''], resources: ['pods'], verbs: ['get', 'list'] }];
-    await whenAuthorized(admin, { user: 'alice', namespace: '', rules });
+    await whenAuthorized(admin, { user, namespace: '', rules });
   }
 
   async #administer(command: string): Promise<void> {
     const { code, err } = await this.#run(this.#clusters.virtual.token, command);
     if (code !== 0) throw new Error(`kubectl ${command}: ${err}`);
+  }
+
+  /** Of the kube-apiserver; resolves when it is ready. */
+  async restart(): Promise<void> {
+    await this.#clusters.stop('virtual');
+    await this.#clusters.start('virtual');
   }
 
   /** Changes nothing of the configuration in a file of the page. */

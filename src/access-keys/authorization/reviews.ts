@@ -14,6 +14,7 @@ import { type ResourceDefinition, ALL_VERBS } from '../../apiserver/objects/reso
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
 import { type JsonObject, objectField, text } from '../../base/json.ts';
+import { audiencesOf } from './audiences.ts';
 import type { ManagementAuthorizer } from './authorizer.ts';
 import {
   AUTHENTICATION_GROUP,
@@ -29,8 +30,8 @@ import { StatusError } from '../../kube/status-error.ts';
 import {
   EXTRA,
   extraJson,
+  scopeOf,
   textsOf,
-  TOKEN_AUDIENCE,
   userOf,
   MANAGEMENT_GROUP,
   type RequestTarget,
@@ -139,7 +140,7 @@ async function tokenStatus(
     if (!user) return UNKNOWN;
     // A target outside the scope of a credential must not learn that it exists.
     if (target.kind !== 'Management' && !authorizer.reaches(user, target)) return UNKNOWN;
-    const accepted = audiencesOf(target);
+    const accepted = acceptedAudiences(user, target);
     const audiences = [...new Set(asked)].filter((audience) => accepted.includes(audience));
     if (asked.length > 0 && audiences.length === 0) {
       const error = `the credential is not for the audiences ${quoted(asked)}, but for ${quoted(accepted)}`;
@@ -157,12 +158,17 @@ async function tokenStatus(
 }
 
 /** A credential whose scope contains a target is for the API server of that target. */
-function audiencesOf({ kind }: RequestTarget): readonly string[] {
-  return kind === 'Management' ? [TOKEN_AUDIENCE] : [TOKEN_AUDIENCE, ...KUBERNETES_AUDIENCES];
+function acceptedAudiences(user: UserInfo, { kind }: RequestTarget): readonly string[] {
+  const own = audiencesOf(scopeOf(user));
+  return kind === 'Management' ? own : [...own, ...KUBERNETES_AUDIENCES];
 }
 
+const QUOTED_MAX = 10;
+
 function quoted(audiences: readonly string[]): string {
-  return audiences.map((audience) => JSON.stringify(audience)).join(', ');
+  const more = audiences.length - QUOTED_MAX;
+  const listed = audiences.slice(0, QUOTED_MAX).map((audience) => JSON.stringify(audience));
+  return listed.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
 // SelfSubjectRulesReview authorizes every verb of every resource, so that the list agrees with the decisions about requests.

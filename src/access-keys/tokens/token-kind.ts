@@ -24,6 +24,7 @@ import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject, objectField, text } from '../../base/json.ts';
 import type { Random } from '../../base/random.ts';
 import { StoreError, type Store } from '../../apiserver/storage/store.ts';
+import { audiencesOf } from '../authorization/audiences.ts';
 import { widerThan } from '../authorization/scope-grants.ts';
 import { validateScope, scopeWarnings } from '../authorization/scope-validation.ts';
 import { TOKEN_BYTES_MAX, type TokenContent, signToken, verifyToken } from './token.ts';
@@ -93,9 +94,10 @@ function unlessUnavailable(error: unknown): never {
   });
 }
 
-/** Names the larger part of the token: its scope, which it contains twice, or the groups of the key. */
+/** Names the larger part of the token: its scope, which it contains twice and as audiences, or the groups of the key. */
 function tooLarge(bytes: number, spec: JsonObject, { scope, record }: TokenContent): FieldError {
-  const isFullOfGroups = sizeOf(record.user.groups) > 2 * sizeOf(scope ?? null);
+  const scopeSize = 2 * sizeOf(scope ?? null) + sizeOf(audiencesOf(scope));
+  const isFullOfGroups = sizeOf(record.user.groups) > scopeSize;
   const whose = isJsonObject(spec['scope']) ? 'this scope' : 'the scope of the access key';
   const [field, what, advice] = isFullOfGroups
     ? ['spec', 'the groups of the access key', 'use a key with fewer groups']

@@ -4,11 +4,13 @@ import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } fr
 import type { UserInfo } from '../../apiserver/user.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { audiencesOf } from '../authorization/audiences.ts';
 import {
   AUTHENTICATED,
   EXTRA,
   TOKEN_AUDIENCE,
   keyState,
+  scopeOf,
   type KeyIndex,
   type KeyRecord,
   type Scope,
@@ -58,7 +60,7 @@ export async function signToken(ring: KeyRing, issuer: string, content: TokenCon
   const claims: JWTPayload = {
     iss: issuer,
     sub: record.user.name,
-    aud: [TOKEN_AUDIENCE],
+    aud: [...audiencesOf(scope)],
     iat: issuedAt,
     nbf: issuedAt,
     exp: expiresAt,
@@ -125,7 +127,6 @@ async function verifiedClaim(
         algorithms: [ALGORITHM],
         typ: TOKEN_TYPE,
         issuer,
-        audience: TOKEN_AUDIENCE,
         clockTolerance: CLOCK_TOLERANCE_SECONDS,
         currentDate: new Date(clock.now()),
         requiredClaims: ['iss', 'sub', 'aud', 'iat', 'nbf', 'exp', 'jti', PLATFORM_CLAIM],
@@ -133,11 +134,19 @@ async function verifiedClaim(
     );
     // The tolerance applies to nbf and iat, not to exp.
     if ((payload.exp ?? 0) * 1000 <= clock.now()) return undefined;
-    return platformClaim(payload[PLATFORM_CLAIM]);
+    const claim = platformClaim(payload[PLATFORM_CLAIM]);
+    return claim !== undefined && isForAnEndpoint(payload, claim) ? claim : undefined;
   } catch (error) {
     if (error instanceof errors.JOSEError) return undefined;
     throw error;
   }
+}
+
+/** Tokens that an earlier version of this program issued have the common audience, whatever their scope. */
+function isForAnEndpoint({ aud = [] }: JWTPayload, { scopeText }: PlatformClaim): boolean {
+  const scope = scopeText === undefined ? undefined : scopeOf({ extra: { [EXTRA.scope]: [scopeText] } });
+  const accepted = [TOKEN_AUDIENCE, ...audiencesOf(scope)];
+  return [aud].flat().some((audience) => accepted.includes(audience));
 }
 
 /** Checks the shape: another version of this program may have signed it. */

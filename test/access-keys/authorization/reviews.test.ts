@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { failure } from '../../../src/kube/status-error.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { EXTRA, TOKEN_AUDIENCE } from '../../../src/access-keys/identity.ts';
+import { clusterAudience, EXTRA, TOKEN_AUDIENCE, type Scope } from '../../../src/access-keys/identity.ts';
 import { textAt } from '../../support/cases.ts';
 import { startAuthorizationServer, part, caller, type AuthorizationServer } from './authorization-server.ts';
 
@@ -28,6 +28,8 @@ const noneOf = (asked: string): JsonObject => ({
   authenticated: false,
   error: expect.stringContaining(`the credential is not for the audiences ${asked}`) as string, // a matcher
 });
+
+const OF_A = clusterAudience('a');
 
 describe('TokenReview', () => {
   const review = (spec: JsonObject, prefix = ''): Promise<JsonObject> =>
@@ -108,7 +110,10 @@ describe('TokenReview', () => {
     ['', [], { authenticated: true }],
     ['', ['https://kubernetes.default.svc'], noneOf('"https://kubernetes.default.svc"')],
     ['', ['x', 'y'], noneOf('"x", "y"')],
-    ['', [TOKEN_AUDIENCE, 'x'], { authenticated: true, audiences: [TOKEN_AUDIENCE] }],
+    ['', [OF_A, TOKEN_AUDIENCE, 'x'], { authenticated: true, audiences: [OF_A] }],
+    // A verifier that knows only the common audience.
+    ['', [TOKEN_AUDIENCE], noneOf(`"${TOKEN_AUDIENCE}"`)],
+    ['', [clusterAudience('b')], noneOf(`"${clusterAudience('b')}"`)],
     ['/kubernetes/cluster/a', [], { authenticated: true }],
     [
       '/kubernetes/cluster/a',
@@ -122,14 +127,30 @@ describe('TokenReview', () => {
     ],
     // What a workload in the cluster is for is not for this API to confirm.
     ['/kubernetes/cluster/a', ['vault'], noneOf('"vault"')],
-    ['/kubernetes/cluster/a', [TOKEN_AUDIENCE], { authenticated: true, audiences: [TOKEN_AUDIENCE] }],
+    ['/kubernetes/cluster/a', [TOKEN_AUDIENCE], noneOf(`"${TOKEN_AUDIENCE}"`)],
+    ['/kubernetes/cluster/a', [TOKEN_AUDIENCE, OF_A], { authenticated: true, audiences: [OF_A] }],
     ['/kubernetes/cluster/b', [TOKEN_AUDIENCE], { authenticated: false }],
+    ['/kubernetes/cluster/b', [OF_A], { authenticated: false }],
   ])('the audiences of tokens and keys, below "%s" for %j', async (prefix, audiences, expected) => {
     server.tokens.set('t.t.t', caller('alice', [], { clusters: [{ cluster: 'a' }] }));
     const key = await newKey({ scope: { clusters: [{ cluster: 'a' }] } });
     for (const token of ['t.t.t', key.token]) {
       const { user: _user, ...status } = await review({ token, audiences }, prefix);
       expect(status).toEqual(expected);
+    }
+  });
+
+  test.each<[scope: Scope | undefined, audiences: string[]]>([
+    [undefined, [TOKEN_AUDIENCE]],
+    [{ clusters: [{ cluster: '*' }] }, [TOKEN_AUDIENCE]],
+    [{ clusters: [{ cluster: 'b' }, { cluster: 'a' }] }, [clusterAudience('b'), OF_A]],
+    [{ rules: [{ cluster: 'a' }] }, [OF_A]],
+  ])('with the scope %j the audiences are %j', async (scope, audiences) => {
+    server.tokens.set('t.t.t', caller('alice', [], scope));
+    const asked = [clusterAudience('b'), OF_A, TOKEN_AUDIENCE];
+    for (const prefix of ['', '/kubernetes/cluster/a']) {
+      const { user: _user, ...status } = await review({ token: 't.t.t', audiences: asked }, prefix);
+      expect(status).toEqual({ authenticated: true, audiences });
     }
   });
 

@@ -168,10 +168,15 @@ export function claimsOf(token: string): TokenClaims {
 }
 
 /** As a stock verifier does it, which knows nothing but the key set. */
-export async function verifyWith(keySet: JSONWebKeySet, token: string, nowMs: number): Promise<JWTPayload> {
+export async function verifyWith(
+  keySet: JSONWebKeySet,
+  token: string,
+  nowMs: number,
+  audience = TOKEN_AUDIENCE,
+): Promise<JWTPayload> {
   const { payload } = await jwtVerify(token, createLocalJWKSet(keySet), {
     issuer: ISSUER,
-    audience: TOKEN_AUDIENCE,
+    audience,
     typ: TOKEN_TYPE,
     algorithms: ['ES256'],
     currentDate: new Date(nowMs),

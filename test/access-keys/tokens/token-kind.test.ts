@@ -5,7 +5,7 @@ import { decodeProtectedHeader } from 'jose';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { userNamed } from '../../../src/apiserver/user.ts';
-import type { Scope } from '../../../src/access-keys/identity.ts';
+import { clusterAudience, TOKEN_AUDIENCE, type Scope } from '../../../src/access-keys/identity.ts';
 import { textAt } from '../../support/cases.ts';
 import {
   claimsOf,
@@ -48,7 +48,7 @@ describe('a token', () => {
     expect(claims).toEqual({
       iss: 'https://platform.example.com',
       sub: 'alice',
-      aud: ['direct-cluster-endpoint.platform.sh'],
+      aud: ['direct-cluster-endpoint.platform.sh/a', 'direct-cluster-endpoint.platform.sh/b'],
       iat: nowSeconds,
       nbf: nowSeconds,
       exp: nowSeconds + 86_400,
@@ -69,9 +69,29 @@ describe('a token', () => {
       spec: { ttl: 86_400, scope: A_AND_B },
       status: { token },
     });
-    await expect(verifyWith(await harness.keySet(), token, harness.clock.now())).resolves.toMatchObject({
-      jti,
-    });
+    const verified = verifyWith(await harness.keySet(), token, harness.clock.now(), clusterAudience('b'));
+    await expect(verified).resolves.toMatchObject({ jti });
+  });
+
+  test.each<[spec: JsonObject, accepted: string[]]>([
+    [{}, [TOKEN_AUDIENCE]],
+    [{ scope: { clusters: [{ cluster: '*' }] } }, [TOKEN_AUDIENCE]],
+    [{ scope: { clusters: [{ cluster: 'b' }] } }, [clusterAudience('b')]],
+    [{ scope: A_AND_B as JsonObject }, [clusterAudience('a'), clusterAudience('b')]],
+  ])('of %j is accepted by a verifier that knows one audience, if it is among %j', async (spec, accepted) => {
+    const [harness, key] = await withKey();
+    const token = await harness.token(key.user, spec);
+    const keySet = await harness.keySet();
+    const audiences = [TOKEN_AUDIENCE, ...['a', 'b', 'c'].map(clusterAudience)];
+    const found: string[] = [];
+    for (const audience of audiences) {
+      const verified = verifyWith(keySet, token, harness.clock.now(), audience);
+      await verified.then(
+        () => found.push(audience),
+        () => undefined,
+      );
+    }
+    expect(found).toEqual(accepted);
   });
 
   test('keeps the metadata of the request, and generates a name from its prefix', async () => {
@@ -185,6 +205,16 @@ describe('spec.scope', () => {
     const some = { virtualClusters: virtualClusters.slice(0, 30) };
     expect((await harness.token(key.user, { scope: some })).length).toBeLessThanOrEqual(8192);
   });
+});
+
+test('a token that is too large because of the clusters in its scope, which are audiences too, names the scope', async () => {
+  await using harness = await startTokens();
+  const clusters = Array.from({ length: 60 }, (_, index) => ({ cluster: `cluster-${index}` }));
+  const { user, ...record } = keyRecord({ scope: { clusters } });
+  // More than the scope as claim and as text, less than these and the audiences.
+  const groups = Array.from({ length: 200 }, (_, index) => `group-of-a-name-${index}`);
+  const key = harness.index.set({ ...record, user: { ...user, groups } });
+  expect(causes(await refusal(harness.create(key.user, {})))).toEqual(['FieldValueTooMany spec.scope']);
 });
 
 test('a token that is too large because of the groups of its key is a 422', async () => {

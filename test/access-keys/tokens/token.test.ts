@@ -6,7 +6,9 @@ import { userNamed } from '../../../src/apiserver/user.ts';
 import { bearerAuthenticator } from '../../../src/access-keys/keys/key-authenticator.ts';
 import { LocalAdministrator } from '../../../src/access-keys/credentials/master-key.ts';
 import { isDirectToken } from '../../../src/access-keys/tokens/token.ts';
-import { EXTRA } from '../../../src/access-keys/identity.ts';
+import { clusterAudience, EXTRA, TOKEN_AUDIENCE } from '../../../src/access-keys/identity.ts';
+import { KeyRing } from '../../../src/access-keys/tokens/key-ring.ts';
+import { silentLogger } from '../../../src/base/logger.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import {
   claimsOf,
@@ -14,6 +16,7 @@ import {
   ISSUER,
   keyRecord,
   startTokens,
+  testSeal,
   verifyWith,
   type TokenHarness,
   type TestKey,
@@ -51,6 +54,34 @@ describe('a good token', () => {
   test('without a scope: exactly the user of its key', async () => {
     const { harness, key, token } = await withToken();
     await expect(harness.tokens.verify(token)).resolves.toEqual(key.user);
+  });
+
+  test.each<[audience: string | string[], isAccepted: boolean]>([
+    // As earlier versions of this program issued it.
+    [TOKEN_AUDIENCE, true],
+    [[clusterAudience('a')], true],
+    [['x', clusterAudience('a')], true],
+    [[clusterAudience('b')], false],
+    [[`${TOKEN_AUDIENCE}/`], false],
+    ['https://kubernetes.default.svc', false],
+    [[], false],
+  ])('with the audience %j, signed with the key of the ring: accepted %s', async (aud, isAccepted) => {
+    const { harness, key, token } = await withToken({ scope: SCOPE });
+    const ring = new KeyRing({
+      ...harness,
+      seal: testSeal(),
+      logger: silentLogger,
+      tokenSecondsMax: 604_800,
+    });
+    const { kid, key: signing } = await ring.signer();
+    const header = { alg: 'ES256', typ: 'dcet+jwt', kid };
+    const signed = async (): Promise<string> =>
+      new SignJWT({ ...claimsOf(token), aud }).setProtectedHeader(header).sign(signing);
+    // Of the two equivalent signatures only one is accepted, and either is made.
+    const users = await Promise.all(
+      Array.from({ length: 20 }, async () => harness.tokens.verify(await signed())),
+    );
+    expect(users.some((user) => user?.name === key.user.name)).toBe(isAccepted);
   });
 
   test('of a key that another replica has just created', async () => {
