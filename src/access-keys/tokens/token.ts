@@ -8,7 +8,6 @@ import { audiencesOf } from '../authorization/audiences.ts';
 import {
   AUTHENTICATED,
   EXTRA,
-  TOKEN_AUDIENCE,
   keyState,
   scopeOf,
   type KeyIndex,
@@ -142,10 +141,9 @@ async function verifiedClaim(
   }
 }
 
-/** Tokens that an earlier version of this program issued have the common audience, whatever their scope. */
 function isForAnEndpoint({ aud = [] }: JWTPayload, { scopeText }: PlatformClaim): boolean {
   const scope = scopeText === undefined ? undefined : scopeOf({ extra: { [EXTRA.scope]: [scopeText] } });
-  const accepted = [TOKEN_AUDIENCE, ...audiencesOf(scope)];
+  const accepted = audiencesOf(scope);
   return [aud].flat().some((audience) => accepted.includes(audience));
 }
 

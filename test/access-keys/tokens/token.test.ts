@@ -57,8 +57,7 @@ describe('a good token', () => {
   });
 
   test.each<[audience: string | string[], isAccepted: boolean]>([
-    // As earlier versions of this program issued it.
-    [TOKEN_AUDIENCE, true],
+    [TOKEN_AUDIENCE, false],
     [[clusterAudience('a')], true],
     [['x', clusterAudience('a')], true],
     [[clusterAudience('b')], false],
