@@ -153,7 +153,8 @@ class RunningSync implements ClusterSync {
     this.#parts = parts;
     this.#running = running;
     this.#resources = resources;
-    const { budget, leadership } = parts;
+    const { budget, leadership, metrics } = parts;
+    metrics.sync.pathsNeverMatched(() => this.#running.generation.pathsNeverMatched.length);
     this.failed = Promise.race([
       leadership.lost,
       ...(budget === undefined ? [] : [exceeded(budget)]),
@@ -227,8 +228,9 @@ class RunningSync implements ClusterSync {
     const { signal } = this.#stopping;
     await this.firstPass(signal);
     if (signal.aborted) return;
-    const outcomes = this.#running.generation.initialOutcomes;
-    this.#parts.logger.info({ ...outcomes, seconds: seconds() }, 'first pass complete');
+    const { initialOutcomes, pathsNeverMatched } = this.#running.generation;
+    const unmatched = pathsNeverMatched.length === 0 ? {} : { pathsNeverMatched };
+    this.#parts.logger.info({ ...initialOutcomes, ...unmatched, seconds: seconds() }, 'first pass complete');
   }
 
   #reportCopiesLeft(config: Config): Promise<void> {

@@ -38,6 +38,8 @@ export interface Generation {
   readonly objects: Readonly<Record<string, number>>;
   readonly initialOutcomes: Readonly<Record<string, number>>;
   readonly importedKinds: readonly KindId[];
+  /** `endpoints: patches[2], path metadata.labels.tier`. */
+  readonly pathsNeverMatched: readonly string[];
   /** `inherited`: the imported kinds of the generation before it. */
   start(inherited?: readonly KindId[]): void;
   stop(): Promise<void>;
@@ -156,6 +158,12 @@ export class Engine implements Generation {
 
   get importedKinds(): readonly KindId[] {
     return this.#options.references.importedKinds;
+  }
+
+  get pathsNeverMatched(): readonly string[] {
+    return this.kinds.flatMap(({ kind: { resource }, pipeline }) =>
+      pipeline.neverMatched().map((patch) => `${resource.plural}: ${patch}`),
+    );
   }
 
   get isIdle(): boolean {

@@ -104,6 +104,7 @@ export const IDLE_GENERATION: Generation = {
   objects: {},
   initialOutcomes: {},
   importedKinds: [],
+  pathsNeverMatched: [],
   start: () => undefined,
   stop: async () => undefined,
   abandon: () => 0,

@@ -91,6 +91,8 @@ export interface Rehearsal {
   readonly changes: readonly Change[];
   readonly events: readonly RehearsedEvent[];
   readonly objection: string | undefined;
+  /** `endpoints: patches[2], path metadata.labels.tier`. */
+  readonly pathsNeverMatched: readonly string[];
   readonly clusters: Readonly<Record<ClusterName, MemoryCluster>>;
 }
 
@@ -142,7 +144,14 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsal> {
   const changes = record.changes(before, clusters);
   const { held, defect } = record;
   if (defect !== undefined) throw new InvariantError(`the sync cannot be predicted: ${defect}`);
-  return { ...record.plans(changes), changes: [...changes.values()], objection: held?.reason, clusters };
+  const { pathsNeverMatched } = generation;
+  return {
+    ...record.plans(changes),
+    changes: [...changes.values()],
+    objection: held?.reason,
+    pathsNeverMatched,
+    clusters,
+  };
 }
 
 /** Time passes only here, when nothing else happens. */

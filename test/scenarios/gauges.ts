@@ -21,6 +21,7 @@ const AT_REST: Readonly<Record<string, number | 'absent' | 'any'>> = {
   endpoint_syncer_blocked_objects: 0,
   endpoint_syncer_deletions_held: 0,
   endpoint_syncer_referenced_kinds_missing: 0,
+  endpoint_syncer_paths_never_matched: 0,
   endpoint_syncer_config_last_reload_successful: 1,
   endpoint_syncer_config_last_reload_success_timestamp_seconds: 'any',
   leader_election_master_status: 1,
@@ -64,6 +65,7 @@ export function gaugeScenarios(newWorld: NewWorld): void {
         );
       await shows('endpoint_syncer_blocked_objects', 1, { reason: 'PatchFailed' });
       await shows('endpoint_syncer_referenced_kinds_missing', 1);
+      await shows('endpoint_syncer_paths_never_matched', 1);
 
       await rewrite(daemon, (config) => ({ ...config, ...patched(note('"team-" + value'), MISSING_KIND) }));
       await world.whenCopy('default/web', ({ metadata }) => metadata.annotations?.['note'] === 'team-x');

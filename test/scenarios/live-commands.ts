@@ -242,6 +242,21 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       );
       expect(await run(world, ['status', '-l', 'app=('])).toMatchObject({ code: 2 });
     });
+
+    test('names the paths of patches that match in no object', async () => {
+      await using world = await newWorld();
+      await world.createVirtual('default/web', { labels: { app: 'web' } });
+      const paths = ['metadata.labels.app', 'metadata.labels.ap'];
+      const patches = paths.map((path) => ({ path, expression: 'value' }));
+      const found = await run(world, ['status', '-o', 'name'], {
+        sync: { toHost: { endpoints: { patches } } },
+      });
+      expect(found).toMatchObject({
+        out: expect.stringContaining('endpoints/web\n') as string,
+        err: 'note: endpoints: patches[1], path metadata.labels.ap: no object has a match\n',
+        code: 0,
+      });
+    });
   });
 
   describe('explain', () => {

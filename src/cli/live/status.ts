@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { TerminalError } from '../../base/errors.ts';
-import { plainLines } from '../../base/excerpt.ts';
+import { plainLines, plainText } from '../../base/excerpt.ts';
 import { parseLabelSelector, SelectorError, type LabelPredicate } from '../../kube/label-selector.ts';
 import { keyOf, parseKey, type KubeObject, type NamespacedName, type StringMap } from '../../kube/object.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
@@ -101,8 +101,11 @@ async function status(command: Command, flags: StatusFlags): Promise<number> {
       const text = formatListing(listing, flags.output);
       process.stdout.write(!isFirst && isTable ? text.slice(text.indexOf('\n') + 1) : text);
     };
-    const read = async (): Promise<StatusRow[]> => chosen(await statusRows(connection), flags, isSelected);
-    const rows = await read();
+    const plan = (): Promise<WorldPlan> => readSnapshot(connection).then(planSnapshot);
+    const rowsNow = async (world: WorldPlan): Promise<StatusRow[]> =>
+      chosen(await statusRows(connection, world), flags, isSelected);
+    const first = await plan();
+    const rows = await rowsNow(first);
     const listedRows = isTable && flags.all !== true ? rows.filter((row) => !isSkipped(row)) : rows;
     print(listedRows, true);
     if (rows.length === 0) process.stderr.write('no objects\n');
@@ -111,6 +114,9 @@ async function status(command: Command, flags: StatusFlags): Promise<number> {
       process.stderr.write(
         `${left} skipped ${left === 1 ? 'object is' : 'objects are'} not listed: see --all\n`,
       );
+    for (const path of first.pathsNeverMatched)
+      process.stderr.write(`note: ${plainText(path)}: no object has a match\n`);
+    const read = async (): Promise<StatusRow[]> => rowsNow(await plan());
     if (flags.watch === true) await follow(rows, read, (changed) => print(changed, false));
     return 0;
   });
@@ -172,10 +178,8 @@ function chosen(
   );
 }
 
-async function statusRows(connection: Connection): Promise<StatusRow[]> {
-  const { clusters } = connection;
+async function statusRows({ clusters }: Connection, plan: WorldPlan): Promise<StatusRow[]> {
   const nowMs = systemClock.now();
-  const plan = await planSnapshot(await readSnapshot(connection));
   const [events, daemon] = await Promise.all([
     readEvents(clusters.virtual),
     readDaemon(plan.snapshot.config, clusters.host, nowMs),

@@ -7,6 +7,8 @@ export interface SyncSeries {
   /** Objects of one controller; the series has the sum of those of all kinds. */
   blocked(controller: string, reason: string, count: number): void;
   kindsMissing(count: number): void;
+  /** `read` counts those of the configuration in use. */
+  pathsNeverMatched(read: () => number): void;
   /** Copies of objects that are gone are not deleted. */
   deletionsHeld(isHeld: boolean): void;
   latency(seconds: number): void;
@@ -66,6 +68,7 @@ export function syncSeries(registry: SeriesRegistry): SyncSeries {
   return {
     ...objectSeries(registry),
     ...writeSeries(registry),
+    ...patchPathSeries(registry),
     ...patchSeries(registry),
     ...configurationSeries(registry),
   };
@@ -145,6 +148,20 @@ function writeSeries(registry: SeriesRegistry): Pick<SyncSeries, 'forbidden' | '
     forbidden: (cluster) => forbidden(cluster)(),
     written: (cluster, verb, result) => written[`${cluster} ${verb}`]?.(result)(),
   };
+}
+
+function patchPathSeries(registry: SeriesRegistry): Pick<SyncSeries, 'pathsNeverMatched'> {
+  let count = (): number => 0;
+  const paths = registry
+    .gauge(
+      described(
+        'paths_never_matched',
+        'Paths of patches that have matched in no object, since the configuration is in use.',
+      ),
+      () => paths(count()),
+    )
+    .of({});
+  return { pathsNeverMatched: (read) => void (count = read) };
 }
 
 function patchSeries(

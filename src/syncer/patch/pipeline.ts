@@ -46,7 +46,9 @@ export interface PipelineOptions extends RunSettings {
 export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
   const { patches } = options.compiled;
   const rulesOf = ruleVersions(patches, options.vcluster);
-  const settings = { ...options, rulesOf };
+  const unmatched = new Set(patches);
+  let isApplied = false;
+  const settings = { ...options, rulesOf, unmatched };
   const isEmpty = patches.length === 0;
   const stages = { toHost: stagesOf(patches), toVirtual: stagesOf(patches.toReversed()) };
   return {
@@ -58,6 +60,7 @@ export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
     ),
     async apply(direction, stored, storedContext) {
       if (isEmpty) return { object: stored, ...NO_REFERENCES };
+      isApplied ||= direction === 'toHost';
       const object = withEmptyLists(stored);
       const context = {
         ...storedContext,
@@ -86,9 +89,14 @@ export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
       }
       throw stop.with(failed.filter((error) => error !== stop));
     },
+    neverMatched: () => (isApplied ? [...unmatched].map(describePatch) : []),
     ...createFlow(patches, options.contentMembers),
     rulesOf,
   };
+}
+
+function describePatch({ index, config: { path } }: CompiledPatch): string {
+  return `patches[${index}], path ${path}`;
 }
 
 function mayBeLeftOut(
@@ -127,6 +135,11 @@ export type ValidateResult = (
   concerns?: Concerns,
 ) => ResultProblem | undefined;
 
+interface PipelineSettings extends PipelineOptions, Pick<FlowRules, 'rulesOf'> {
+  /** Patches whose paths have matched in no object yet. */
+  readonly unmatched: Set<CompiledPatch>;
+}
+
 interface RunSettings {
   /** Undefined if no patch has an expression or a filter. */
   readonly evaluator: Evaluator | undefined;
@@ -149,7 +162,7 @@ interface RunInput {
 const NO_REFERENCES = { references: [], notAllowed: [], unresolved: [] };
 
 class PatchRun {
-  readonly #settings: PipelineOptions & Pick<FlowRules, 'rulesOf'>;
+  readonly #settings: PipelineSettings;
   readonly #direction: Direction;
   readonly #input: JsonObject;
   readonly #context: PatchContext;
@@ -159,10 +172,7 @@ class PatchRun {
   /** Of the patches with filters, by index: what their paths match in this object. */
   #filtered: Map<number, FilteredPaths & { readonly path: Path }> | undefined;
 
-  constructor(
-    settings: PipelineOptions & Pick<FlowRules, 'rulesOf'>,
-    { direction, object, context, failed }: RunInput,
-  ) {
+  constructor(settings: PipelineSettings, { direction, object, context, failed }: RunInput) {
     this.#settings = settings;
     this.#failed = failed;
     this.#direction = direction;
@@ -214,6 +224,8 @@ class PatchRun {
   }
 
   #act(patch: CompiledPatch): void | Promise<void> {
+    const { unmatched } = this.#settings;
+    if (unmatched.has(patch) && locate(this.#path(patch), this.#object).length > 0) unmatched.delete(patch);
     const action = patch.actions[this.#direction];
     switch (action.kind) {
       case 'evaluate':

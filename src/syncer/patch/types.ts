@@ -60,6 +60,9 @@ export interface PatchPipeline extends FlowRules {
   readonly isEmpty: boolean;
   /** An expression towards the host reads `context.hostObject`, so its result can change with the host copy. */
   readonly readsHostObject: boolean;
+  /** `patches[2], path metadata.labels.tier`: patches of which no object had a match yet, once there was an object. Nothing else tells of a mistyped
+   * key. */
+  neverMatched(): readonly string[];
   /** In order (toVirtual: reversed), each on the result of those before. Rejects with the first `PatchError` that `onError` does not
    * leave out, which has those of other patches. */
   apply(direction: Direction, object: JsonObject, context: PatchContext): Promise<PatchedObject>;

@@ -52,6 +52,7 @@ const FAMILIES = [
   'endpoint_syncer_blocked_objects',
   'endpoint_syncer_writes_forbidden_total',
   'endpoint_syncer_writes_total',
+  'endpoint_syncer_paths_never_matched',
   'endpoint_syncer_events_total',
   'endpoint_syncer_config_reloads_total',
   'endpoint_syncer_config_last_reload_successful',

@@ -416,3 +416,35 @@ test('of more failed matches than a call takes as arguments, the first one is na
   const object = { ...OBJECT, subsets: Array.from({ length: 150_000 }, () => ({})) };
   await expect(pipeline.apply('toHost', object, context())).rejects.toMatchObject({ path: 'subsets.0' });
 });
+
+describe('paths that match nothing', () => {
+  const PATCHES: readonly PatchConfig[] = [
+    { path: 'metadata.annotations.a', expression: 'value' },
+    { path: 'metadata.labels.mistyped', expression: 'value' },
+    { path: 'metadata.annotations.made', expression: 'value' },
+    { path: 'metadata.annotations', expression: 'value["made"] = "1"; value' },
+    { path: 'metadata.annotations.made', expression: 'value' },
+    { path: 'subsets[*].addresses[?(@.ip == "10.0.0.9")].ip', expression: 'value' },
+    { path: 'metadata.annotations.fromHost', reverseExpression: 'value' },
+  ];
+
+  test('are those without a match in any object, at the turn of the patch', async () => {
+    const { pipeline } = build(PATCHES);
+    expect(pipeline.neverMatched()).toEqual([]);
+    await pipeline.apply('toHost', OBJECT, context());
+    expect(pipeline.neverMatched()).toEqual([
+      'patches[1], path metadata.labels.mistyped',
+      'patches[2], path metadata.annotations.made',
+      'patches[5], path subsets[*].addresses[?(@.ip == "10.0.0.9")].ip',
+      'patches[6], path metadata.annotations.fromHost',
+    ]);
+    const other = { ...OBJECT, subsets: [{ addresses: [{ ip: '10.0.0.9' }] }] };
+    await pipeline.apply('toHost', other, context());
+    const host = { ...OBJECT, metadata: { ...OBJECT.metadata, annotations: { fromHost: 'x' } } };
+    await pipeline.apply('toVirtual', host, context());
+    expect(pipeline.neverMatched()).toEqual([
+      'patches[1], path metadata.labels.mistyped',
+      'patches[2], path metadata.annotations.made',
+    ]);
+  });
+});
