@@ -119,6 +119,20 @@ https://{{ include "endpoint-syncer.fullname" . }}.{{ .Release.Namespace }}.svc
 {{- end }}
 {{- end }}
 
+{{/* Refuses values of a Deployment, which a sidecar would silently be without. */}}
+{{- define "endpoint-syncer.checkSidecar" -}}
+{{- if ne (int .Values.replicaCount) 1 }}
+{{- fail (printf "sidecar is true, and replicaCount is %d: the replicas are those of vCluster's StatefulSet, so remove it" (int .Values.replicaCount)) }}
+{{- end }}
+{{- $isSet := pick .Values "imagePullSecrets" "extraArgs" "env" "podAnnotations" "podLabels" "priorityClassName" "nodeSelector" "tolerations" "affinity" "topologySpreadConstraints" }}
+{{- range $section, $fields := dict "persistence" (list "enabled" "existingClaim") "networkPolicy" (list "enabled") }}
+{{- range $fields }}{{ $_ := set $isSet (printf "%s.%s" $section .) (get (get $.Values $section) .) }}{{ end }}
+{{- end }}
+{{- range $name, $value := $isSet }}
+{{- if $value }}{{ fail (printf "sidecar is true, and %s is a value of a Deployment: remove it, and set it for the Pod or the container in the values of vCluster's chart" $name) }}{{ end }}
+{{- end }}
+{{- end }}
+
 {{/* Refuses values that a fleet cannot have. */}}
 {{- define "endpoint-syncer.checkFleet" -}}
 {{- $syncer := .Values.config.endpointSyncer }}
@@ -163,6 +177,7 @@ https://{{ include "endpoint-syncer.fullname" . }}.{{ .Release.Namespace }}.svc
 {{/* The configuration with the fields that the chart sets, as YAML. */}}
 {{- define "endpoint-syncer.config" -}}
 {{- if include "endpoint-syncer.isFleet" . }}{{ include "endpoint-syncer.checkFleet" . }}{{ end }}
+{{- if .Values.sidecar }}{{ include "endpoint-syncer.checkSidecar" . }}{{ end }}
 {{- include "endpoint-syncer.checkConfig" . }}
 {{- $config := deepCopy .Values.config }}
 {{- $syncer := $config.endpointSyncer }}

@@ -132,6 +132,17 @@ describe('values that cannot work in the Pod are refused, with the value to use 
   });
 });
 
+test.each([
+  ['replicaCount=2', "those of vCluster's StatefulSet"],
+  ['extraArgs={--log-level=debug}', 'extraArgs is a value of a Deployment'],
+  ['env[0].name=A', 'env is a value of a Deployment'],
+  ['nodeSelector.disk=ssd', 'nodeSelector is a value'],
+  ['persistence.enabled=true', 'persistence.enabled is a value'],
+  ['networkPolicy.enabled=true', 'networkPolicy.enabled is a value'],
+])('%s is refused for a sidecar, which would be without it', async (values, message) => {
+  await expect(renderSet('minimal', '--set', `sidecar=true,${values}`)).rejects.toThrow(message);
+});
+
 describe('values that make no sense with a fleet are refused, with what to do', () => {
   const syncer = 'config.endpointSyncer';
   test.each([
