@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { apiVersionOf } from '../../kube/object.ts';
-import { isTransient, type Status } from '../../kube/status-error.ts';
+import { isTransient, StatusError, type Status } from '../../kube/status-error.ts';
 import { CLIENT_TIMEOUTS, WATCH_UNREAD_BYTES_MAX } from '../limits.ts';
 import { type IncludeObject, type ObjectViews, partialMetadata, tableOf } from '../objects/object-view.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
@@ -20,7 +20,7 @@ import {
 } from '../storage/store.ts';
 import { ITEMS_PER_TURN } from '../objects/list-objects.ts';
 import type { ListQuery } from '../objects/query-options.ts';
-import { expired } from '../status.ts';
+import { expired, tooLargeResourceVersion } from '../status.ts';
 
 export interface WatchOptions {
   readonly query: ListQuery;
@@ -33,6 +33,10 @@ export interface WatchOptions {
 
 /** Current objects that are sent before the client must have read them: few, because one may have 3 MiB. */
 const ENTRIES_PER_WRITE = 4;
+
+/** How long current objects wait for a revision in the future, as in a kube-apiserver; how often it is looked for. */
+const FUTURE_WAIT_MS = 3000;
+const FUTURE_POLL_MS = 250;
 
 /** Ends by timeout, by `close()`, or when the store ends it; nothing is sent afterwards. */
 export class ObjectWatch {
@@ -101,6 +105,8 @@ export class ObjectWatch {
     const requested = Number(query.resourceVersion || 0);
     if (sendsInitialEvents === false && requested === 0) return this.#store.revision();
     if (requested > 0 && !sendsInitialEvents) return Math.min(requested, await this.#store.revision());
+    await this.#reaches(requested);
+    if (this.#isEnded) return requested;
     const { entries, revision } = await this.#store.list(query.range);
     for (const [index, entry] of entries.entries()) {
       // At the client's pace: all objects at once may be more bytes than a client may leave unread.
@@ -111,6 +117,17 @@ export class ObjectWatch {
     }
     if (sendsInitialEvents && hasBookmarks) this.#connection.send(this.#form.bookmark(revision, true));
     return revision;
+  }
+
+  /** Throws 504 if the store does not have the revision in time: it was restored from a backup, and the client knows newer objects. */
+  async #reaches(requested: number): Promise<void> {
+    const untilMs = this.#clock.monotonicMs() + FUTURE_WAIT_MS;
+    for (;;) {
+      const current = await this.#store.revision();
+      if (current >= requested || this.#isEnded) return;
+      if (this.#clock.monotonicMs() >= untilMs) throw tooLargeResourceVersion(requested, current);
+      await new Promise<void>((resolve) => void this.#clock.schedule(FUTURE_POLL_MS, resolve));
+    }
   }
 
   #event(event: StoreEvent): void {
@@ -151,9 +168,9 @@ export class ObjectWatch {
 
   #fail(error: unknown): void {
     const { resourceVersion } = this.#options.query;
-    if (!this.#isEnded && error instanceof StoreError && error.code === 'compacted') {
-      this.#connection.send(errorLine(expired(`too old resource version: ${resourceVersion}`).status));
-    }
+    const isCompacted = error instanceof StoreError && error.code === 'compacted';
+    const said = isCompacted ? expired(`too old resource version: ${resourceVersion}`) : error;
+    if (!this.#isEnded && said instanceof StatusError) this.#connection.send(errorLine(said.status));
     this.#end();
   }
 
