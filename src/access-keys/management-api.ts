@@ -213,7 +213,7 @@ function asListenError(error: unknown, bindAddress: string): unknown {
 }
 
 /** The Kubernetes version that the API corresponds to: kubectl warns about a version skew. */
-const KUBERNETES_MINOR = '36';
+const KUBERNETES_MINOR = '37';
 
 function serverVersion(version: string): ServerVersion {
   return {

@@ -1,4 +1,4 @@
-/** Validates object metadata. */
+/** Validates object metadata: the rules of kube-apiserver 1.37 (`ValidateObjectMeta`), in its words. */
 
 import {
   jsonEquals,
@@ -13,6 +13,7 @@ import {
 import {
   forbiddenValue,
   invalidValue,
+  itemErrors,
   problemErrors,
   requiredValue,
   tooLong,
@@ -87,21 +88,7 @@ function annotationErrors(annotations: JsonObject): FieldError[] {
 
 function ownerErrors(owners: readonly JsonObject[]): FieldError[] {
   const field = 'metadata.ownerReferences';
-  const errors: FieldError[] = [];
-  for (const owner of owners) {
-    const apiVersion = text(owner, 'apiVersion');
-    if (apiVersion === '' || apiVersion.split('/').length > 2) {
-      errors.push(invalidValue(`${field}.apiVersion`, apiVersion, 'version must not be empty'));
-    }
-    for (const part of ['kind', 'name', 'uid']) {
-      if (text(owner, part) === '') {
-        errors.push(invalidValue(`${field}.${part}`, '', 'must not be empty'));
-      }
-    }
-  }
-  for (const owner of owners.filter(isEvent)) {
-    errors.push(invalidValue(field, owner, '/v1, Kind=Event is disallowed from being an owner'));
-  }
+  const errors = itemErrors(owners, field, ownerReferenceErrors);
   const controllers = owners.filter((owner) => owner['controller'] === true);
   if (controllers.length > 1) {
     const names = controllers.map((owner) => `${text(owner, 'kind')}/${text(owner, 'name')}`).join(' and ');
@@ -110,6 +97,19 @@ function ownerErrors(owners: readonly JsonObject[]): FieldError[] {
   }
   return errors;
 }
+
+function ownerReferenceErrors(owner: JsonObject, path: string): FieldError[] {
+  const apiVersion = text(owner, 'apiVersion');
+  const missing = ['apiVersion', 'kind', 'name', 'uid'].filter((part) => text(owner, part) === '');
+  const errors = missing.map((part) => requiredValue(`${path}.${part}`, 'must not be empty'));
+  if (apiVersion !== '' && !GROUP_VERSION.test(apiVersion))
+    errors.push(invalidValue(`${path}.apiVersion`, apiVersion, 'must be <group>/<version> or <version>'));
+  if (isEvent(owner))
+    errors.push(invalidValue(path, owner, '/v1, Kind=Event is disallowed from being an owner'));
+  return errors;
+}
+
+const GROUP_VERSION = /^([^/]*\/)?[^/]+$/u;
 
 /** Events are too short-lived to own objects. */
 function isEvent(owner: JsonObject): boolean {

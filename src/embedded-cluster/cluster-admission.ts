@@ -1,4 +1,4 @@
-/** Relations between kinds: the namespace lifecycle, and Endpoints that are deleted with their Service. */
+/** Relations between kinds: the namespace lifecycle. The Endpoints of a deleted Service stay: since Kubernetes 1.37 a controller deletes them. */
 
 import { metadataOf } from '../kube/object.ts';
 import { listField, text } from '../base/json.ts';
@@ -75,7 +75,6 @@ export class ClusterAdmission implements Admission {
 
   async afterWrite(definition: ResourceDefinition, { type, entry }: CommittedWrite): Promise<void> {
     try {
-      if (definition.storage === 'services' && type === 'deleted') await this.#deleteEndpoints(entry);
       if (definition.storage === 'namespaces' && type === 'updated' && isTerminating(entry.value)) {
         // Later, so that the response to the deletion shows the terminating namespace.
         setImmediate(() => void this.#empty(entry.key.name));
@@ -88,11 +87,6 @@ export class ClusterAdmission implements Admission {
     } catch (error) {
       this.#options.logger.warn({ err: error, key: entry.key }, 'follow-up of a write failed');
     }
-  }
-
-  async #deleteEndpoints({ key }: StoredEntry): Promise<void> {
-    const definition = this.#options.table.find('', 'v1', 'endpoints');
-    if (definition) await this.#delete(definition, key.namespace, key.name);
   }
 
   async #delete(definition: ResourceDefinition, namespace: string, name: string): Promise<void> {

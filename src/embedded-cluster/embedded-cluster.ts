@@ -55,7 +55,7 @@ export interface EmbeddedCluster {
 }
 
 /** kubectl warns when this version differs too much from its own. */
-const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.0+embedded' };
+const VERSION = { major: '1', minor: '37', gitVersion: 'v1.37.0+embedded' };
 const USER = userNamed('admin', ['system:masters']);
 
 export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Promise<EmbeddedCluster> {

@@ -1,4 +1,4 @@
-/** What Endpoints and EndpointSlices may be: the rules of kube-apiserver 1.36 (`ValidateEndpoints`, `ValidateEndpointSlice`), in its order and words,
+/** What Endpoints and EndpointSlices may be: the rules of kube-apiserver 1.37 (`ValidateEndpoints`, `ValidateEndpointSlice`), in its order and words,
  * after defaults. */
 
 import { isIP, isIPv4, isIPv6 } from 'node:net';
@@ -113,7 +113,7 @@ function hintsFor(problem: (name: string) => string | undefined): Rule {
 
 function addressesOf(check: (address: Field, addresses: Field) => void): Rule {
   return (addresses) => {
-    if (addresses.isEmpty) addresses.required('must contain at least 1 address');
+    if (addresses.isEmpty) addresses.required('', 'with at least 1 address');
     if (addresses.items.length > ADDRESSES_MAX) addresses.report({ reason: 'TooMany', max: ADDRESSES_MAX });
     list((address) => {
       if (typeof address.value === 'string') check(address, addresses);
@@ -245,4 +245,21 @@ function addressBits(ip: string): bigint {
 /** Of the numbers of an IPv4 address, which old API servers ignored. */
 function withoutLeadingZeros(text: string): string {
   return /^[\d.]+$/u.test(text) ? text.replace(/(^|\.)0+(?=\d)/gu, '$1') : text;
+}
+
+/** What a kube-apiserver warns of: an address that is valid in Endpoints and Services, but not in its canonical form. */
+export function formWarning(ip: string): string | undefined {
+  const form = canonicalAddress(ip);
+  return form === ip
+    ? undefined
+    : `IPv6 address ${JSON.stringify(ip)} should be in RFC 5952 canonical format (${JSON.stringify(form)})`;
+}
+
+/** Of a range that has no `networkProblem`. */
+export function rangeFormWarning(range: string): string | undefined {
+  const [ip = '', bits = ''] = range.split('/');
+  const form = `${canonicalAddress(ip)}/${bits}`;
+  return form === range
+    ? undefined
+    : `IPv6 CIDR value ${JSON.stringify(range)} should be in RFC 5952 canonical format (${JSON.stringify(form)})`;
 }

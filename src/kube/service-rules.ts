@@ -1,4 +1,4 @@
-/** What a Service may be: the rules of kube-apiserver 1.36 (`ValidateService`), in its order and words, after defaults. Fields that it allocates or
+/** What a Service may be: the rules of kube-apiserver 1.37 (`ValidateService`), in its order and words, after defaults. Fields that it allocates or
  * sets itself may be absent. */
 
 import { isIPv6 } from 'node:net';

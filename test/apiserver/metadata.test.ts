@@ -70,12 +70,17 @@ describe('invalid are', () => {
     [
       'an Event as an owner',
       { ownerReferences: [owner({ kind: 'Event' })] },
-      /\/v1, Kind=Event is disallowed from being an owner$/u,
+      /^metadata\.ownerReferences\[0\]: Invalid value: .*: \/v1, Kind=Event is disallowed from being an owner$/u,
     ],
     [
       'an owner of a version with two slashes',
       { ownerReferences: [owner({ apiVersion: 'a/b/c' })] },
-      /^metadata\.ownerReferences\.apiVersion: /u,
+      /^metadata\.ownerReferences\[0\]\.apiVersion: Invalid value: "a\/b\/c": must be <group>\/<version> or <version>$/u,
+    ],
+    [
+      'an owner without a uid, by its place',
+      { ownerReferences: [owner({}), owner({ uid: '' })] },
+      /^metadata\.ownerReferences\[1\]\.uid: Required value: must not be empty$/u,
     ],
     [
       'both finalizers of the garbage collector',

@@ -1,20 +1,50 @@
-/** Recorded responses of a real kube-apiserver; the cluster suite checks that they are still the same. */
+/** Recorded responses of real kube-apiservers, by minor version; the cluster suite checks that they are still the same. */
 
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { Step, Transcript } from './transcript.ts';
 
-/** The version that sent the recorded responses. */
-export const GOLDEN_VERSION = 'v1.36.3';
-const FILE = join(import.meta.dirname, '..', 'golden', `kube-apiserver-${GOLDEN_VERSION}.json`);
+/** The version whose responses the embedded server sends. */
+export const NEWEST = '1.37';
+/** Of these, only the responses that differ from the newest version's are recorded. */
+const OLDER = ['1.36'];
 
-export function golden(): Transcript {
-  if (!existsSync(FILE)) return {};
-  return JSON.parse(readFileSync(FILE, 'utf8')) as Transcript; // our own file
+/** `version`: such as 1.36. */
+export function golden(version = NEWEST): Transcript {
+  if (version !== NEWEST && !OLDER.includes(version))
+    throw new Error(
+      `no responses of kube-apiserver ${version} are recorded; add it to ${import.meta.filename}`,
+    );
+  return version === NEWEST ? read(NEWEST) : { ...read(NEWEST), ...read(version) };
 }
 
-export function writeGolden(transcript: Transcript): void {
-  writeFileSync(FILE, `${JSON.stringify(transcript, null, 1)}\n`);
+/** Records the newest version first: the others are compared with it. */
+export function writeGolden(version: string, transcript: Transcript): void {
+  const newest = version === NEWEST ? {} : read(NEWEST);
+  const differing = Object.entries(transcript).filter(
+    ([id, answer]) => !isDeepStrictEqual(answer, newest[id]),
+  );
+  writeFileSync(fileOf(version), `${JSON.stringify(Object.fromEntries(differing), null, 1)}\n`);
+}
+
+function read(version: string): Transcript {
+  return JSON.parse(readFileSync(fileOf(version), 'utf8')) as Transcript; // our own file
+}
+
+function fileOf(version: string): string {
+  return join(import.meta.dirname, '..', 'golden', `kube-apiserver-${version}.json`);
+}
+
+/** Such as 1.37. */
+export function minorVersion({
+  major,
+  minor,
+}: {
+  readonly major?: unknown;
+  readonly minor?: unknown;
+}): string {
+  return `${String(major)}.${String(minor)}`;
 }
 
 /** The expected response of the embedded server to a step. */

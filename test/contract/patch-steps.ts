@@ -3,6 +3,7 @@
 import { APPLY, EP, JSON_PATCH, MERGE_PATCH, STRATEGIC, SUBSETS, endpoints, send } from './step.ts';
 import type { Step } from './transcript.ts';
 
+const PLACE = 'we say where the JSON is malformed, as before 1.37';
 const NAMED_OPERATION = 'a cause names the operation and why it cannot be applied';
 
 const PATCH: Step[] = [
@@ -33,7 +34,7 @@ const PATCH: Step[] = [
     differs: NAMED_OPERATION,
   }),
   send.PATCH('json-no-array', `${EP}/a`, { a: 1 }, { headers: JSON_PATCH }),
-  send.PATCH('json-malformed', `${EP}/a`, '[{', { headers: JSON_PATCH }),
+  send.PATCH('json-malformed', `${EP}/a`, '[{', { headers: JSON_PATCH, differs: PLACE }),
   send.PATCH('json-rename', `${EP}/a`, [{ op: 'replace', path: '/metadata/name', value: 'z' }], {
     headers: JSON_PATCH,
   }),
@@ -64,7 +65,7 @@ const PATCH: Step[] = [
     { headers: MERGE_PATCH, differs: 'a kube-apiserver names the same cause twice' },
   ),
   send.PATCH('merge-array', `${EP}/yaml`, [], { headers: MERGE_PATCH }),
-  send.PATCH('merge-malformed', `${EP}/yaml`, '{"a":', { headers: MERGE_PATCH }),
+  send.PATCH('merge-malformed', `${EP}/yaml`, '{"a":', { headers: MERGE_PATCH, differs: PLACE }),
   send.PATCH(
     'merge-invalid',
     `${EP}/yaml`,

@@ -6,6 +6,7 @@ import { KIND_STEPS } from './kind-steps.ts';
 import { LIST_STEPS } from './list-steps.ts';
 import { PATCH_STEPS } from './patch-steps.ts';
 import type { Step } from './transcript.ts';
+import { WARNING_STEPS } from './warning-steps.ts';
 import { WRITE_STEPS } from './write-steps.ts';
 
 export const STEPS: readonly Step[] = [
@@ -14,5 +15,7 @@ export const STEPS: readonly Step[] = [
   ...LIST_STEPS,
   ...DELETE_STEPS,
   ...WRITE_STEPS,
+  ...WARNING_STEPS,
+  // Its namespace is deleted last.
   ...KIND_STEPS,
 ];

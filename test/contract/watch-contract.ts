@@ -137,6 +137,27 @@ export function watchContract(name: string, connect: () => Promise<ServerAddress
       expect(await watch.summary(2)).toEqual(['ADDED unmarked']);
     });
 
+    test('with initial events of a version that does not exist yet end with an error', async () => {
+      const { path } = await namespace.list();
+      const query = `watch=1&${INITIAL_EVENTS}&allowWatchBookmarks=true&resourceVersion=999999999`;
+      await using watch = await namespace.client.watch(`${path}?${query}`);
+      expect(watch.status).toBe(200);
+      const error = await watch.next();
+      expect(error).toMatchObject({
+        type: 'ERROR',
+        object: {
+          status: 'Failure',
+          reason: 'Timeout',
+          details: { causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }] },
+          code: 504,
+        },
+      });
+      expect(error?.object['message']).toMatch(
+        /^Timeout: Too large resource version: 999999999, current: \d+$/,
+      );
+      expect(await watch.next()).toBeUndefined();
+    });
+
     test('can omit the current objects', async () => {
       await namespace.create('old');
       const { path } = await namespace.list();

@@ -113,7 +113,11 @@ const PATCHES: Step[] = [
   patch('json-kind-gone', JSON_PATCH, [{ op: 'remove', path: '/kind' }]),
   patch('json-managers-empty', JSON_PATCH, [{ op: 'replace', path: '/metadata/managedFields', value: [] }]),
   patch('strategic-list-text', STRATEGIC, { metadata: { ownerReferences: 'x' } }, PRINTED),
-  send.PATCH('merge-malformed-missing', `${CM}/nope`, '{', { headers: MERGE_PATCH }),
+  send.PATCH('merge-malformed-missing', `${CM}/nope`, '{', {
+    headers: MERGE_PATCH,
+    differs: 'a missing object is reported first, as before 1.37',
+    ourStatus: 404,
+  }),
 ];
 
 const APPLIES: Step[] = [

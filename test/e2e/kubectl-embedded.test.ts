@@ -104,7 +104,7 @@ describe('kubectl reads', () => {
     expect(await kubectl('api-versions')).toBe(
       'authorization.k8s.io/v1\ncoordination.k8s.io/v1\ndiscovery.k8s.io/v1\nevents.k8s.io/v1\nv1\n',
     );
-    expect(await kubectl('version -o json')).toContain('"gitVersion": "v1.36.0+embedded"');
+    expect(await kubectl('version -o json')).toContain('"gitVersion": "v1.37.0+embedded"');
   });
 
   test('auth can-i', async () => {

@@ -209,7 +209,7 @@ describe('read', () => {
       /ownedaccesskeys +oak +management.platform.sh\/v1 +false +OwnedAccessKey +create,delete,/u,
     );
     expect(await kubectl('api-versions')).toContain('management.platform.sh/v1\n');
-    expect(await kubectl('version -o json')).toContain('"gitVersion": "v1.36.0+endpoint-syncer.');
+    expect(await kubectl('version -o json')).toContain('"gitVersion": "v1.37.0+endpoint-syncer.');
     expect(await kubectl('auth can-i create oak')).toBe('yes\n');
     expect(await kubectl('auth whoami')).toMatch(/Username +root/u);
     const { text } = await api.key('ordinary', { user: 'olga', scope: { clusters: [{ cluster: 'a' }] } });

@@ -80,7 +80,7 @@ describe('a new cluster', () => {
 
   test('reports its version', async () => {
     await using cluster = await TestCluster.open();
-    expect((await cluster.send('GET', '/version')).json).toMatchObject({ major: '1', minor: '36' });
+    expect((await cluster.send('GET', '/version')).json).toMatchObject({ major: '1', minor: '37' });
   });
 
   test.each(['/nope', '/apis/x.y/v1', '/apis/nope', '/api/v2', '/openapi/v3/nope', '/api/v1/%zz', '//'])(

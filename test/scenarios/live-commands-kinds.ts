@@ -365,7 +365,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
         code: 0,
         err: 'nothing to delete\n',
       });
-      // An API server deletes Endpoints with their Service; the daemon creates the copy again.
+      // An API server before 1.37, or the endpoints controller later, deletes Endpoints with their Service; the daemon creates the copy again.
       const kept = await eventually(
         () => copiesOf(world),
         (copies) => copies.map((copy) => copy.split(' ')[0]).join() === 'Endpoints,Endpoints,Secret',

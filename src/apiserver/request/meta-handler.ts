@@ -18,7 +18,7 @@ export interface MetaRequest {
 export interface ServerVersion {
   readonly major: string;
   readonly minor: string;
-  /** `v1.36.0+embedded` */
+  /** `v1.37.0+embedded` */
   readonly gitVersion: string;
 }
 

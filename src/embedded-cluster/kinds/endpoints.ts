@@ -1,15 +1,15 @@
 /** Endpoints. */
 
 import { isIP } from 'node:net';
-import { type JsonObject, listField, objectList, text } from '../../base/json.ts';
-import { ENDPOINTS_RULES, sliceRules } from '../../kube/endpoint-rules.ts';
-import { ENDPOINTS } from '../../kube/object.ts';
+import { jsonEquals, type JsonObject, listField, objectField, objectList, text } from '../../base/json.ts';
+import { ENDPOINTS_RULES, formWarning, sliceRules } from '../../kube/endpoint-rules.ts';
+import { ENDPOINTS, metadataOf } from '../../kube/object.ts';
 import { invalidValue, type FieldError } from '../../apiserver/status.ts';
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
 import { subdomainProblem } from '../../kube/names.ts';
-import { fieldErrors } from './field-errors.ts';
+import { fieldErrors, fieldWarning } from './field-errors.ts';
 
 export function endpoints(types: TypeTable): ResourceDefinition {
   return defineResource({
@@ -33,7 +33,24 @@ export function endpoints(types: TypeTable): ResourceDefinition {
       }
     },
     validate: (object) => fieldErrors(object, ENDPOINTS_RULES),
+    warnings: endpointsWarnings,
   });
+}
+
+function endpointsWarnings(object: JsonObject): string[] {
+  if (isOfController(object, 'endpoints.kubernetes.io/managed-by', ['endpoint-controller'])) return [];
+  return objectList(object, 'subsets').flatMap((subset, index) =>
+    ['addresses', 'notReadyAddresses'].flatMap((list) =>
+      objectList(subset, list).flatMap((address, at) =>
+        fieldWarning(`subsets[${index}].${list}[${at}].ip`, formWarning(text(address, 'ip'))),
+      ),
+    ),
+  );
+}
+
+/** The controllers write canonical addresses. */
+function isOfController(object: JsonObject, label: string, controllers: readonly string[]): boolean {
+  return controllers.includes(text(objectField(metadataOf(object), 'labels'), label));
 }
 
 const SHOWN_MAX = 3;
@@ -67,7 +84,9 @@ export function endpointSlices(types: TypeTable): ResourceDefinition {
       textColumn('AddressType', 'IPv4, IPv6 or FQDN.', (object) => text(object, 'addressType')),
       textColumn('Ports', 'Ports of the endpoints.', (object) =>
         shownText(
-          objectList(object, 'ports').map((port) => (port['port'] ? `${Number(port['port'])}` : '<unset>')),
+          objectList(object, 'ports').map((port) =>
+            typeof port['port'] === 'number' ? `${port['port']}` : text(port, 'name'),
+          ),
           '<unset>',
         ),
       ),
@@ -85,7 +104,15 @@ export function endpointSlices(types: TypeTable): ResourceDefinition {
         port['protocol'] ??= 'TCP';
       }
     },
+    prepare: (object) => {
+      for (const list of ['endpoints', 'ports'])
+        if (listField(object, list).length === 0) object[list] = null;
+    },
     validate,
+    warnings: (object, isCreated) =>
+      isCreated && object['addressType'] === 'FQDN'
+        ? ['spec.addressType: FQDN endpoints are deprecated']
+        : [],
   });
 }
 
@@ -96,9 +123,17 @@ function shownText(values: readonly string[], none: string): string {
 }
 
 function validate(next: JsonObject, previous: JsonObject | undefined): FieldError[] {
-  const type = text(next, 'addressType');
-  const errors = fieldErrors(next, sliceRules(next, undefined));
-  if (previous && type !== text(previous, 'addressType'))
-    errors.push(invalidValue('addressType', type, 'field is immutable'));
-  return errors;
+  const isKept = previous !== undefined && jsonEquals(previous['endpoints'], next['endpoints']);
+  // Those of a list that is the same were accepted by an earlier version; a changed list is validated as a whole.
+  const errors = fieldErrors(next, sliceRules(next, undefined)).filter(
+    ({ field }) => !isKept || !field.startsWith('endpoints'),
+  );
+  if (previous && text(next, 'addressType') !== text(previous, 'addressType'))
+    errors.push(invalidValue('addressType', null, 'field is immutable'));
+  return [...errors.filter((error) => !isDeclared(error)), ...errors.filter(isDeclared)];
+}
+
+/** By the declarative rules of 1.37 (`zz_generated.validations.go`), which follow the others. */
+function isDeclared({ field, reason }: FieldError): boolean {
+  return field.endsWith('].addresses') && reason !== 'FieldValueInvalid';
 }

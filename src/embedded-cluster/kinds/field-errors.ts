@@ -1,4 +1,4 @@
-/** Violations of the rules of a kind, as the errors of a kube-apiserver. */
+/** Violations of the rules of a kind, as the errors and warnings of a kube-apiserver. */
 
 import {
   duplicateValue,
@@ -9,11 +9,27 @@ import {
   unsupportedValue,
   type FieldError,
 } from '../../apiserver/status.ts';
-import type { JsonObject } from '../../base/json.ts';
+import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { Field, type FieldPath, type FieldRule, type Violation } from '../../kube/field-rules.ts';
 
 export function fieldErrors(object: JsonObject, rules: readonly FieldRule[]): FieldError[] {
   return Field.violations(rules, object, undefined).map(fieldError);
+}
+
+/** `undefined`: nothing to warn of. */
+export function fieldWarning(field: string, warning: string | undefined): string[] {
+  return warning === undefined ? [] : [`${field}: ${warning}`];
+}
+
+/** Of each item of a list of texts. */
+export function itemWarnings(
+  field: string,
+  items: readonly JsonValue[],
+  warningOf: (item: string) => string | undefined,
+): string[] {
+  return items.flatMap((item, index) =>
+    typeof item === 'string' ? fieldWarning(`${field}[${index}]`, warningOf(item)) : [],
+  );
 }
 
 function fieldError(violation: Violation): FieldError {

@@ -10,13 +10,14 @@ import {
   objectList,
   text,
 } from '../../base/json.ts';
-import { SERVICES } from '../../kube/object.ts';
+import { formWarning, rangeFormWarning } from '../../kube/endpoint-rules.ts';
+import { metadataOf, SERVICES } from '../../kube/object.ts';
 import { SERVICE_RULES, withoutOtherTypes } from '../../kube/service-rules.ts';
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
 import { labelProblem } from '../../kube/names.ts';
-import { fieldErrors } from './field-errors.ts';
+import { fieldErrors, fieldWarning, itemWarnings } from './field-errors.ts';
 
 export function services(types: TypeTable): ResourceDefinition {
   const schema = types.get('Service');
@@ -51,6 +52,7 @@ export function services(types: TypeTable): ResourceDefinition {
       allocate(objectField(next, 'spec'));
     },
     validate: (object) => fieldErrors(object, SERVICE_RULES),
+    warnings: (object) => [...warnings(object)],
   });
 }
 
@@ -64,11 +66,51 @@ function applyDefaults(object: JsonObject): void {
     spec['sessionAffinityConfig'] ??= { clientIP: { timeoutSeconds: AFFINITY_SECONDS } };
   }
   if (spec['type'] !== 'ExternalName') spec['internalTrafficPolicy'] ??= 'Cluster';
+  if (isExternallyAccessible(spec)) spec['externalTrafficPolicy'] ||= 'Cluster';
   for (const port of objectList(spec, 'ports')) {
     if (text(port, 'protocol') === '') port['protocol'] = 'TCP';
     if (!port['targetPort']) port['targetPort'] = port['port'] ?? 0;
   }
   object['spec'] = spec;
+}
+
+function isExternallyAccessible(spec: JsonObject): boolean {
+  const type = text(spec, 'type');
+  if (type === 'LoadBalancer' || type === 'NodePort') return true;
+  return type === 'ClusterIP' && listField(spec, 'externalIPs').length > 0;
+}
+
+const TOPOLOGY_HINTS = 'service.kubernetes.io/topology-aware-hints';
+
+/** `GetWarningsForService` of kube-apiserver 1.37. */
+function* warnings(object: JsonObject): Generator<string> {
+  const spec = objectField(object, 'spec');
+  const [type, externalIps] = [text(spec, 'type'), listField(spec, 'externalIPs')];
+  const isHeadless = type === 'ClusterIP' && text(spec, 'clusterIP') === 'None';
+  const isExternalName = type === 'ExternalName';
+  const hasExternalIps = externalIps.length > 0;
+  if (objectField(metadataOf(object), 'annotations')[TOPOLOGY_HINTS] !== undefined)
+    yield `annotation ${TOPOLOGY_HINTS} is deprecated, please use service.kubernetes.io/topology-mode instead`;
+  if (!isHeadless) yield* itemWarnings('spec.clusterIPs', listField(spec, 'clusterIPs'), formWarning);
+  if (isHeadless) {
+    if (text(spec, 'loadBalancerIP') !== '') yield 'spec.loadBalancerIP is ignored for headless services';
+    if (hasExternalIps) yield 'spec.externalIPs is ignored for headless services';
+    if (spec['sessionAffinity'] !== 'None') yield 'spec.SessionAffinity is ignored for headless services';
+  }
+  yield* itemWarnings('spec.externalIPs', externalIps, formWarning);
+  if (hasExternalIps && !isHeadless && !isExternalName)
+    yield 'spec.externalIPs is deprecated and may no longer be implemented in some clusters';
+  yield* fieldWarning('spec.loadBalancerIP', formWarning(text(spec, 'loadBalancerIP')));
+  yield* itemWarnings(
+    'spec.loadBalancerSourceRanges',
+    listField(spec, 'loadBalancerSourceRanges'),
+    rangeFormWarning,
+  );
+  if (isExternalName && hasExternalIps) yield 'spec.externalIPs is ignored when spec.type is "ExternalName"';
+  if (!isExternalName && text(spec, 'externalName') !== '')
+    yield 'spec.externalName is ignored when spec.type is not "ExternalName"';
+  if (spec['trafficDistribution'] === 'PreferClose')
+    yield 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"';
 }
 
 const ALLOCATED = ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'];

@@ -145,7 +145,7 @@ export async function startAuthorizationServer(
       return known ?? host?.authenticate(token);
     },
     splitPath,
-    version: { major: '1', minor: '36', gitVersion: 'v1.36.0' },
+    version: { major: '1', minor: '37', gitVersion: 'v1.37.0' },
     registry: keys.registry,
     rechecksWatchesOf: isDelegated,
   });

@@ -7,7 +7,7 @@ import { allowEverything } from '../../../src/apiserver/request/request-info.ts'
 import { isJsonObject, objectField, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 import { builtInKinds } from '../../../src/embedded-cluster/kinds/built-in-kinds.ts';
 
-const VERSION = 'v1.36.0+test';
+const VERSION = 'v1.37.0+test';
 
 describe('the OpenAPI v2 document', () => {
   test.each([

@@ -43,7 +43,7 @@ describe('the column of addresses', () => {
       ports: [{ port: 80 }, { name: 'any' }],
       endpoints: [{ addresses: ['10.0.0.1', '10.0.0.2'] }, { addresses: ['10.0.0.3', '10.0.0.4'] }],
     };
-    expect(cell(SLICES, 'Ports', slice)).toBe('80,<unset>');
+    expect(cell(SLICES, 'Ports', slice)).toBe('80,any');
     expect(cell(SLICES, 'Endpoints', slice)).toBe('10.0.0.1,10.0.0.2,10.0.0.3 + 1 more...');
     expect(cell(SLICES, 'Ports', {})).toBe('<unset>');
   });

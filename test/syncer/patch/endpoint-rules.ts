@@ -195,8 +195,8 @@ export const SLICE_REFUSED: [Path, JsonValue | undefined, RegExp][] = [
   [['addressType'], 'IPv5', /addressType: must be one of FQDN, IPv4, IPv6, not "IPv5"/],
   [['addressType'], undefined, /addressType: is required/],
   [ENDPOINT, 'x', /endpoints.0: must be an object, not "x"/],
-  [[...ENDPOINT, 'addresses'], undefined, /addresses: must contain at least 1 address/],
-  [[...ENDPOINT, 'addresses'], [], /addresses: must contain at least 1 address/],
+  [[...ENDPOINT, 'addresses'], undefined, /addresses: is required with at least 1 address/],
+  [[...ENDPOINT, 'addresses'], [], /addresses: is required with at least 1 address/],
   [
     [...ENDPOINT, 'addresses', 0],
     'no address',
