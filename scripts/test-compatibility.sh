@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the scenarios of the daemon and of references, and the trust in tokens, with other kube-apiserver versions, and with 1.36 the whole suite:
-# KUBE_VERSIONS, separated by spaces.
+# Runs the scenarios of the daemon and of references, the rules of objects, and the trust in tokens, with other kube-apiserver versions, and with 1.36
+# the whole suite: KUBE_VERSIONS, separated by spaces.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 for version in ${KUBE_VERSIONS:-v1.32.13 v1.34.4 v1.36.3}; do
@@ -10,7 +10,7 @@ for version in ${KUBE_VERSIONS:-v1.32.13 v1.34.4 v1.36.3}; do
     *)
       files=(
         test/e2e/kube-version.test.ts test/e2e/real.test.ts test/e2e/real-references.test.ts
-        test/e2e/token-audiences.test.ts test/e2e/trust.test.ts
+        test/e2e/endpoint-rules.test.ts test/e2e/token-audiences.test.ts test/e2e/trust.test.ts
       )
       ;;
   esac

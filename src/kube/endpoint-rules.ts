@@ -14,6 +14,7 @@ import {
   textOf,
   type Field,
   type FieldRule,
+  type Problem,
   type Rule,
   type TextProblem,
 } from './field-rules.ts';
@@ -166,7 +167,10 @@ const ENDPOINTS_OF_TYPE = new Map<string, Rule>([
   [
     'IPv6',
     endpointsWith(
-      checkIp((ip) => notationProblem(ip) ?? canonicalProblem(ip), { family: 'IPv6', isOfFamily: isIPv6 }),
+      checkIp((ip) => inEveryVersion(notationProblem(ip)) ?? canonicalProblem(ip), {
+        family: 'IPv6',
+        isOfFamily: isIPv6,
+      }),
     ),
   ],
   ['FQDN', endpointsWith(addressesOf(checkDomainName))],
@@ -190,18 +194,29 @@ function isAddress(text: string): boolean {
   return isIP(text) !== 0 && !text.includes('%');
 }
 
-export function notationProblem(ip: string): string | undefined {
-  if (!isAddress(ip) && isAddress(withoutLeadingZeros(ip))) return 'must not have leading 0s';
+export function notationProblem(ip: string): string | Problem | undefined {
+  if (!isAddress(ip) && isAddress(withoutLeadingZeros(ip))) return strict('must not have leading 0s');
   if (!isAddress(ip)) return 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
   return /^::ffff:[^:]+:[^:]+$/.test(canonicalAddress(ip))
-    ? 'must not be an IPv4-mapped IPv6 address'
+    ? strict('must not be an IPv4-mapped IPv6 address')
     : undefined;
 }
 
+function inEveryVersion(problem: string | Problem | undefined): string | undefined {
+  return typeof problem === 'object' ? problem.detail : problem;
+}
+
+/** The feature gate StrictIPCIDRValidation: on by default since 1.36, off before. */
+function strict(detail: string): Problem {
+  return { detail, since: '1.36' };
+}
+
 /** An EndpointSlice needs the canonical form (RFC 5952). */
-function canonicalProblem(ip: string): string | undefined {
+function canonicalProblem(ip: string): Problem | undefined {
   const form = canonicalAddress(ip);
-  return form === ip ? undefined : `must be in canonical form (${JSON.stringify(form)})`;
+  return form === ip
+    ? undefined
+    : { detail: `must be in canonical form (${JSON.stringify(form)})`, since: '1.33' };
 }
 
 export function rangeProblem(text: string): string | undefined {
@@ -220,17 +235,17 @@ export function rangeProblem(text: string): string | undefined {
 }
 
 /** Of a range such as `10.0.0.0/8`. */
-export function networkProblem(range: string): string | undefined {
+export function networkProblem(range: string): string | Problem | undefined {
   const [, ip = '', digits = ''] = /^([^/]*)\/(\d{1,3})$/u.exec(range) ?? [];
   const bits = isIPv6(ip) ? 128 : 32;
   if (!isAddress(ip) || Number(digits) > bits)
     return 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)';
-  if (digits !== String(Number(digits))) return 'must not have leading 0s in IP or prefix length';
-  if (notationProblem(ip) !== undefined) return 'must not have an IPv4-mapped IPv6 address';
+  if (digits !== String(Number(digits))) return strict('must not have leading 0s in IP or prefix length');
+  if (notationProblem(ip) !== undefined) return strict('must not have an IPv4-mapped IPv6 address');
   const hostBits = BigInt(bits) - BigInt(digits);
   return (addressBits(ip) & ((1n << hostBits) - 1n)) === 0n
     ? undefined
-    : 'must not have bits set beyond the prefix length';
+    : strict('must not have bits set beyond the prefix length');
 }
 
 function addressBits(ip: string): bigint {

@@ -12,8 +12,16 @@ interface Place {
   readonly value: JsonValue | undefined;
 }
 
+export interface Problem {
+  /** As a kube-apiserver says it, without the value. */
+  readonly detail: string;
+  /** The first version of Kubernetes, such as 1.36, that refuses it, if supported ones before accept it. */
+  readonly since?: string;
+}
+
 type Finding =
-  | { readonly reason: 'Type' | 'Invalid' | 'Forbidden'; readonly detail: string }
+  | { readonly reason: 'Type' | 'Forbidden'; readonly detail: string }
+  | ({ readonly reason: 'Invalid' } & Problem)
   /** `when`: the condition, which a kube-apiserver does not name. */
   | { readonly reason: 'Required'; readonly detail: string; readonly when: string }
   | { readonly reason: 'Duplicate' }
@@ -25,8 +33,8 @@ export type Violation = Place & Finding;
 /** Reports the violations of a field and of what is below it. */
 export type Rule = (field: Field) => void;
 
-/** What a kube-apiserver says about a text, without the text; undefined: no problem. */
-export type TextProblem = (text: string) => string | undefined;
+/** What a kube-apiserver says about a text; undefined: no problem. */
+export type TextProblem = (text: string) => string | Problem | undefined;
 
 /** A field of an object that is validated. A linked list, so that valid fields allocate no path. */
 export class Field {
@@ -109,8 +117,10 @@ export class Field {
     this.report({ reason: 'Type', detail: `must be ${type}` });
   }
 
-  invalid(detail: string | undefined, value = this.value, named: Field = this): void {
-    if (detail !== undefined) this.report({ reason: 'Invalid', detail }, value, named);
+  invalid(problem: string | Problem | undefined, value = this.value, named: Field = this): void {
+    if (problem === undefined) return;
+    const found = typeof problem === 'string' ? { detail: problem } : problem;
+    this.report({ reason: 'Invalid', ...found }, value, named);
   }
 
   forbidden(detail: string): void {

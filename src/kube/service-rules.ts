@@ -24,6 +24,7 @@ import {
   type Field,
   type FieldRule,
   type Rule,
+  type TextProblem,
 } from './field-rules.ts';
 import { labelKeyProblem, labelProblem, labelValueProblem, subdomainProblem } from './names.ts';
 
@@ -154,7 +155,7 @@ function portNameProblem(name: string): string | undefined {
 
 const PORT_NAME_MAX = 15;
 
-function ipProblem(ip: string): string | undefined {
+function ipProblem(ip: string): ReturnType<TextProblem> {
   return notationProblem(ip) ?? rangeProblem(ip);
 }
 

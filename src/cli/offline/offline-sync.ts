@@ -20,6 +20,7 @@ import type { SyncedKind } from '../../syncer/kinds/kind.ts';
 import { syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
 import type { PatchPipeline } from '../../syncer/patch/types.ts';
+import { byNewestVersion } from '../../syncer/patch/validate-object.ts';
 import { translatedBack } from '../../syncer/reconcile/copy.ts';
 import { rehearse, type ObjectPlan, type Rehearsal, type RehearsalInput } from '../../syncer/rehearsal.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
@@ -226,9 +227,10 @@ async function rehearseFiles(
     owner: ownerIn(world, config),
     admit: apiDefaults(),
     createPipeline(kind, parts) {
-      const pipeline = createPipeline(kind, parts);
+      const judged = { ...parts, validate: byNewestVersion(kind.validate) };
+      const pipeline = createPipeline(kind, judged);
       const { references, labels } = parts;
-      pipelines.push({ kind, options: parts, pipeline, names: references.names, labels });
+      pipelines.push({ kind, options: judged, pipeline, names: references.names, labels });
       return pipeline;
     },
     nowMs: systemClock.now(),

@@ -16,7 +16,7 @@ import { patchedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import { compilePatches } from '../../syncer/patch/compile.ts';
 import { createPatchPipeline } from '../../syncer/patch/pipeline.ts';
 import type { Direction, PatchedObject } from '../../syncer/patch/types.ts';
-import { validateObject } from '../../syncer/patch/validate-object.ts';
+import { byNewestVersion, validateObject } from '../../syncer/patch/validate-object.ts';
 import { plainText } from '../../base/excerpt.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
 import type { ObjectContext } from '../../syncer/sandbox/types.ts';
@@ -142,7 +142,9 @@ async function apply(
     references: { ...options.references, skipPodTargetRefs: false },
     // The result is that of all patches, or an error.
     onError: 'object',
-    validate: kind === 'services' ? serviceValidation(config.services.allow) : validateObject,
+    validate: byNewestVersion(
+      kind === 'services' ? serviceValidation(config.services.allow) : validateObject,
+    ),
   });
   const { names } = options.references;
   const direction: Direction = flags.reverse ? 'toVirtual' : 'toHost';

@@ -162,7 +162,7 @@ export function createServiceKind({ hasSyncedEndpoints, allow }: ServiceKindOpti
 }
 
 export function serviceValidation(allow: readonly AddressField[]): SyncedKind['validate'] {
-  return (before, after, concerns) => validateService(before, after, withheldFields(allow), concerns);
+  return (before, after, options) => validateService(before, after, withheldFields(allow), options);
 }
 
 function withheldFields(allow: readonly AddressField[]): readonly AddressField[] {

@@ -128,11 +128,18 @@ export interface ResultProblem {
 /** Which places count. */
 export type Concerns = (path: ConcretePath) => boolean;
 
+export interface ValidateOptions {
+  /** Default: all. */
+  readonly concerns?: Concerns;
+  /** Which API server has to accept the object. Default: any of a supported version, as only the host knows its own. */
+  readonly by?: 'any version' | 'newest version';
+}
+
 /** The first error in the object that patches have changed, and that it did not have before. */
 export type ValidateResult = (
   before: JsonObject,
   after: JsonObject,
-  concerns?: Concerns,
+  options?: ValidateOptions,
 ) => ResultProblem | undefined;
 
 interface PipelineSettings extends PipelineOptions, Pick<FlowRules, 'rulesOf'> {
@@ -396,9 +403,9 @@ class PatchRun {
     const failing = patches.findIndex(({ index }) => error instanceof PatchError && index === error.index);
     const patch = patches[failing];
     if (patch === undefined) return error;
-    const problem = this.#settings.validate?.(this.#input, this.#object, (path) =>
-      mayHaveWritten(patch, path),
-    );
+    const problem = this.#settings.validate?.(this.#input, this.#object, {
+      concerns: (path) => mayHaveWritten(patch, path),
+    });
     if (problem === undefined) return error;
     const { path, message } = problem;
     const earlier = patches.slice(0, failing).filter((each) => !this.#isLeftOut(each));

@@ -1,4 +1,4 @@
-/** Checks that an API server will accept a patched object, by its rules (`kube/field-rules.ts`), and that no patch sets what only the host or the
+/** Checks that an API server can accept a patched object, by its rules (`kube/field-rules.ts`), and that no patch sets what only the host or the
  * translation decides. Only violations by patches are reported; those that the object had before are left to the API server. */
 
 import { ENDPOINTS_RULES, sliceRules } from '../../kube/endpoint-rules.ts';
@@ -14,31 +14,36 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../base/json.ts';
-import type { Concerns, ResultProblem, ValidateResult } from './pipeline.ts';
+import type { ResultProblem, ValidateOptions, ValidateResult } from './pipeline.ts';
 
 /** Of kinds other than Endpoints and EndpointSlices, only the metadata is checked. */
-export const validateObject: ValidateResult = (before, after, concerns) => {
+export const validateObject: ValidateResult = (before, after, options) => {
   const { apiVersion, kind } = before;
-  if (kind === 'Endpoints' && apiVersion === 'v1') return validateEndpoints(before, after, concerns);
+  if (kind === 'Endpoints' && apiVersion === 'v1') return validateEndpoints(before, after, options);
   if (kind === 'EndpointSlice' && apiVersion === 'discovery.k8s.io/v1')
-    return validateEndpointSlice(before, after, concerns);
-  return newViolation(before, after, () => METADATA_RULES, concerns);
+    return validateEndpointSlice(before, after, options);
+  return newViolation(before, after, () => METADATA_RULES, options);
 };
 
-export const validateEndpoints: ValidateResult = (before, after, concerns) =>
-  identityProblem(before, after) ?? newViolation(before, after, () => ENDPOINTS, concerns);
+export const validateEndpoints: ValidateResult = (before, after, options) =>
+  identityProblem(before, after) ?? newViolation(before, after, () => ENDPOINTS, options);
 
-export const validateEndpointSlice: ValidateResult = (before, after, concerns) => {
+export const validateEndpointSlice: ValidateResult = (before, after, options) => {
   const rules: RulesOf = (object, old) => [...METADATA_RULES, ...sliceRules(object, old)];
-  return identityProblem(before, after) ?? newViolation(before, after, rules, concerns);
+  return identityProblem(before, after) ?? newViolation(before, after, rules, options);
 };
+
+/** As the newest version of Kubernetes judges, without a host that is asked afterwards. */
+export function byNewestVersion(validate: ValidateResult): ValidateResult {
+  return (before, after, options) => validate(before, after, { ...options, by: 'newest version' });
+}
 
 /** `withheld`: address fields that the configuration does not allow. */
 export function validateService(
   before: JsonObject,
   after: JsonObject,
   withheld: readonly string[],
-  concerns?: Concerns,
+  options?: ValidateOptions,
 ): ResultProblem | undefined {
   const identity = identityProblem(before, after);
   if (identity !== undefined) return identity;
@@ -46,10 +51,10 @@ export function validateService(
     return { path: ['status'], message: 'is kept by each cluster, so a patch may not set it' };
   const [old, { spec }] = [objectField(before, 'spec'), after];
   if (spec === before['spec'] || !isJsonObject(spec))
-    return newViolation(before, after, () => SERVICE, concerns);
+    return newViolation(before, after, () => SERVICE, options);
   return (
     withheldProblem(old, spec, withheld) ??
-    newViolation(before, { ...after, spec: withoutAllocated(old, spec) }, () => SERVICE, concerns)
+    newViolation(before, { ...after, spec: withoutAllocated(old, spec) }, () => SERVICE, options)
   );
 }
 
@@ -119,9 +124,11 @@ function newViolation(
   before: JsonObject,
   after: JsonObject,
   rules: RulesOf,
-  concerns: Concerns = () => true,
+  { concerns = () => true, by = 'any version' }: ValidateOptions = {},
 ): ResultProblem | undefined {
-  const found = Field.violations(rules(after, before), after, before);
+  const found = Field.violations(rules(after, before), after, before).filter(
+    (violation) => by === 'newest version' || !isAcceptedBefore(violation),
+  );
   if (found.length === 0) return undefined;
   const known = Field.violations(rules(before, after), before, after).map(identityOf);
   const first = found.find((violation) => {
@@ -130,6 +137,11 @@ function newViolation(
     return at < 0 && concerns(violation.path);
   });
   return first && { path: first.path, message: wordingOf(first) };
+}
+
+/** By a supported version. */
+function isAcceptedBefore(violation: Violation): boolean {
+  return 'since' in violation;
 }
 
 function identityOf({ path, ...violation }: Violation): string {

@@ -97,3 +97,23 @@ cases:
   );
   expect(await capturedRun(['test', cases])).toMatchObject({ code: 0 });
 });
+
+test.each(['render', 'patch'])('%s judges as the newest version of Kubernetes', async (command) => {
+  const config = write(
+    'leading-zero.yaml',
+    `sync:
+  toHost:
+    endpoints:
+      enabled: true
+      patches: [{path: 'subsets[*].addresses[*].ip', expression: '"010.0.0.1"'}]
+endpointSyncer: {name: a, host: {namespace: team-a}}
+`,
+  );
+  const object = write(
+    'endpoints.yaml',
+    'apiVersion: v1\nkind: Endpoints\nmetadata: {name: web, namespace: shop}\nsubsets: [{addresses: [{ip: 192.0.2.1}]}]\n',
+  );
+  const { code, err } = await capturedRun([command, '--config', config, '-f', object]);
+  expect(code).toBe(1);
+  expect(err).toContain('patches[0] at subsets.0.addresses.0.ip: must not have leading 0s, not "010.0.0.1"');
+});

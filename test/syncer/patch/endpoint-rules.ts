@@ -45,8 +45,8 @@ const FIRST: Path = ['subsets', 0, 'addresses', 0];
 const PORT: Path = ['subsets', 0, 'ports', 0];
 const LONG = 'a'.repeat(64);
 
-/** Each one is refused, and why. */
-export const REFUSED: [Path, JsonValue | undefined, RegExp][] = [
+/** Each one is refused, and why; `since`: by this version of Kubernetes and newer ones. */
+export const REFUSED: [Path, JsonValue | undefined, RegExp, since?: string][] = [
   [['apiVersion'], 'v2', /may not change apiVersion/],
   [['kind'], undefined, /may not change kind/],
   [['metadata', 'name'], 'x', /may not change metadata.name/],
@@ -81,7 +81,7 @@ export const REFUSED: [Path, JsonValue | undefined, RegExp][] = [
   [[...FIRST, 'ip'], undefined, /subsets.0.addresses.0.ip: must be a valid IP address, not ""$/],
   [[...FIRST, 'ip'], '', /must be a valid IP address, not ""/],
   [[...FIRST, 'ip'], 5, /must be a string, not 5/],
-  [[...FIRST, 'ip'], '10.0.0.01', /must not have leading 0s/],
+  [[...FIRST, 'ip'], '10.0.0.01', /must not have leading 0s/, '1.36'],
   [[...FIRST, 'ip'], '127.0.0.1', /loopback/],
   [[...FIRST, 'hostname'], 'A', /a lowercase RFC 1123 label must consist of/],
   [[...FIRST, 'hostname'], 'a.b', /hostname: must not contain dots, not "a.b"/],
@@ -141,7 +141,7 @@ export const GOOD_IPS: readonly string[] = [
   'ff:2::1',
 ];
 
-export const BAD_IPS: [string, RegExp][] = [
+export const BAD_IPS: [ip: string, RegExp, since?: string][] = [
   ['0.0.0.0', /unspecified/],
   ['::', /unspecified/],
   ['0:0:0:0:0:0:0:0', /unspecified/],
@@ -156,11 +156,11 @@ export const BAD_IPS: [string, RegExp][] = [
   ['ff02::1', /multicast/],
   ['ff12::1', /multicast/],
   ['ff32::5', /multicast/],
-  ['::ffff:10.0.0.1', /IPv4-mapped/],
-  ['::ffff:a00:1', /IPv4-mapped/],
+  ['::ffff:10.0.0.1', /IPv4-mapped/, '1.36'],
+  ['::ffff:a00:1', /IPv4-mapped/, '1.36'],
   ['fe80::1%eth0', /must be a valid IP address/],
   ['10.0.0', /must be a valid IP address/],
-  ['010.0.0.1', /must not have leading 0s/],
+  ['010.0.0.1', /must not have leading 0s/, '1.36'],
   ['10.0.0.256', /must be a valid IP address/],
   [' 10.0.0.1', /must be a valid IP address/],
   ['example.com', /must be a valid IP address/],
@@ -240,22 +240,34 @@ export const SLICE_TAKEN: [Path, JsonValue | undefined][] = [
   [[...ENDPOINT, 'hints'], { forZones: [{ name: 'a' }] }],
 ];
 
+function always(address: string): readonly [address: string] {
+  return [address];
+}
+
 /** By address type. */
 export const SLICE_ADDRESSES: readonly (readonly [
   type: string,
   good: readonly string[],
-  bad: readonly string[],
+  bad: readonly (readonly [address: string, since?: string])[],
 ])[] = [
-  ['IPv4', ['10.0.0.1'], ['fd00::1', 'a.example.com']],
+  [
+    'IPv4',
+    ['10.0.0.1'],
+    [['fd00::1'], ['a.example.com'], ['127.0.0.1'], ['010.0.0.1', '1.36'], ['::ffff:10.0.0.1', '1.36']],
+  ],
   [
     'IPv6',
     ['fd00::1', '2001:db8::5', '::a00:1'],
-    ['10.0.0.1', '::1', 'fe80::1%eth0', 'a.example.com', '::ffff:10.0.0.1', 'FD00::1', '::10.0.0.1'],
+    [
+      ...['10.0.0.1', '010.0.0.1', '::1', 'fe80::1%eth0', 'a.example.com', '::ffff:10.0.0.1'].map(always),
+      ['FD00::1', '1.33'],
+      ['::10.0.0.1', '1.33'],
+    ],
   ],
   [
     'FQDN',
     ['a.example.com', 'a.example.com.', '1.example'],
-    ['a', 'A.example.com', 'a..b', '*.example.com', 'a.example.com..'],
+    ['a', 'A.example.com', 'a..b', '*.example.com', 'a.example.com..'].map(always),
   ],
 ];
 
@@ -270,10 +282,10 @@ export const GOOD_RANGES: readonly string[] = [
   '2001:DB8:0::/33',
 ];
 
-export const BAD_RANGES: [string, RegExp][] = [
-  ['10.0.0.1/8', /bits set beyond the prefix length/],
-  ['10.1.2.128/24', /bits set beyond the prefix length/],
-  ['fd00::1/64', /bits set beyond the prefix length/],
+export const BAD_RANGES: [range: string, RegExp, since?: string][] = [
+  ['10.0.0.1/8', /bits set beyond the prefix length/, '1.36'],
+  ['10.1.2.128/24', /bits set beyond the prefix length/, '1.36'],
+  ['fd00::1/64', /bits set beyond the prefix length/, '1.36'],
   ['10.0.0.0/33', /valid CIDR value/],
   ['fd00::/129', /valid CIDR value/],
   ['10.0.0.0', /valid CIDR value/],
@@ -281,8 +293,8 @@ export const BAD_RANGES: [string, RegExp][] = [
   ['10.0.0.0/', /valid CIDR value/],
   ['10.0.0.0/-1', /valid CIDR value/],
   ['10.0.0.0/8/8', /valid CIDR value/],
-  ['10.0.0.0/08', /leading 0s/],
-  ['::ffff:10.0.0.0/104', /IPv4-mapped/],
+  ['10.0.0.0/08', /leading 0s/, '1.36'],
+  ['::ffff:10.0.0.0/104', /IPv4-mapped/, '1.36'],
   ['fe80::%eth0/64', /valid CIDR value/],
 ];
 
@@ -348,8 +360,10 @@ export const SERVICE_REFUSED: [Path, JsonValue | undefined][] = [
   [['spec'], { ports: [{ port: 80 }], healthCheckNodePort: 30_000 }],
 ];
 
-export const SERVICE_TAKEN: [Path, JsonValue | undefined][] = [
-  [['spec', 'ports', 0, 'port'], 10_250],
+/** `since`: by this version of Kubernetes and newer ones. */
+export const SERVICE_TAKEN: [Path, JsonValue | undefined, since?: string][] = [
+  // Older ones keep the kubelet's port from a load balancer.
+  [['spec', 'ports', 0, 'port'], 10_250, '1.33'],
   [['spec', 'ports', 0, 'targetPort'], ''],
   [['spec', 'ports', 0, 'targetPort'], 0],
   [['spec', 'ports', 0, 'protocol'], ''],

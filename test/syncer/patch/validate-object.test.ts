@@ -4,13 +4,17 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { cloneJson, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 import { printPath } from '../../../src/syncer/patch/path-syntax.ts';
+import type { ValidateResult } from '../../../src/syncer/patch/pipeline.ts';
 import {
+  byNewestVersion,
   validateEndpoints,
   validateEndpointSlice,
   validateObject,
+  validateService,
 } from '../../../src/syncer/patch/validate-object.ts';
 import {
   BAD_IPS,
+  BAD_RANGES,
   changed,
   GOOD_IPS,
   REFUSED,
@@ -19,11 +23,12 @@ import {
   SLICE_TAKEN,
   TAKEN,
   VALID,
+  VALID_SERVICE,
   VALID_SLICE,
 } from './endpoint-rules.ts';
 
 function problem(after: JsonObject, before: JsonObject = VALID): string | undefined {
-  const found = validateEndpoints(before, after);
+  const found = byNewestVersion(validateEndpoints)(before, after);
   return found && `${printPath(found.path)}: ${found.message}`;
 }
 
@@ -123,7 +128,7 @@ describe('an invalid value that the object had before is accepted', () => {
 
 describe('a patched EndpointSlice', () => {
   const problemOf = (after: JsonObject, before: JsonObject = VALID_SLICE): string | undefined => {
-    const found = validateEndpointSlice(before, after);
+    const found = byNewestVersion(validateEndpointSlice)(before, after);
     return found && `${printPath(found.path)}: ${found.message}`;
   };
   const slice = (path: (typeof SLICE_REFUSED)[number][0], value: JsonValue | undefined): JsonObject =>
@@ -144,10 +149,62 @@ describe('a patched EndpointSlice', () => {
   });
 
   test.each(SLICE_ADDRESSES)('has addresses of its type, %s', (addressType, good, bad) => {
-    const accepted = [...good, ...bad].filter((address) => {
+    const accepted = [...good, ...bad.map(([address]) => address)].filter((address) => {
       const endpoints = [{ addresses: [address] }];
       return problemOf({ ...VALID_SLICE, addressType, endpoints }) === undefined;
     });
     expect(accepted).toEqual(good);
+  });
+});
+
+describe('what only newer versions of Kubernetes reject is left to the host', () => {
+  const ranges = (range: JsonValue): JsonObject =>
+    changed(['spec', 'loadBalancerSourceRanges'], [range], VALID_SERVICE);
+  const ip = (address: string): JsonObject => changed(['subsets', 1, 'addresses', 0, 'ip'], address);
+  const slice = (addressType: string, address: string): JsonObject => ({
+    ...changed(['endpoints'], [{ addresses: [address] }], VALID_SLICE),
+    addressType,
+  });
+  const service: ValidateResult = (before, after, options) => validateService(before, after, [], options);
+  interface Case {
+    readonly what: string;
+    readonly validate: ValidateResult;
+    readonly before: JsonObject;
+    readonly after: JsonObject;
+    readonly since: string | undefined;
+  }
+  const cases: readonly Case[] = [
+    ...REFUSED.map(([path, value, , since]) => {
+      const after = changed(path, value);
+      return {
+        what: JSON.stringify([path, value]),
+        validate: validateEndpoints,
+        before: VALID,
+        after,
+        since,
+      };
+    }),
+    ...BAD_IPS.map(([bad, , since]) => ({
+      what: bad,
+      validate: validateEndpoints,
+      before: VALID,
+      after: ip(bad),
+      since,
+    })),
+    ...SLICE_ADDRESSES.flatMap(([type, [good = ''], bad]) =>
+      bad.map(([address, since]) => {
+        const [before, after] = [slice(type, good), slice(type, address)];
+        return { what: `${type} ${address}`, validate: validateEndpointSlice, before, after, since };
+      }),
+    ),
+    ...BAD_RANGES.map(([range, , since]) => {
+      const [before, after] = [ranges('10.0.0.0/8'), ranges(range)];
+      return { what: range, validate: service, before, after, since };
+    }),
+  ];
+
+  test.each(cases)('$what', ({ validate, before, after, since }) => {
+    expect(validate(before, after) === undefined).toBe(since !== undefined);
+    expect(byNewestVersion(validate)(before, after)).toBeDefined();
   });
 });
