@@ -16,9 +16,17 @@ function keyOf(name: string): StoreKey {
   return { resource: 'things', namespace: '', name };
 }
 
-/** Synchronous instead of a stream: the line must be in the pipe before anything else happens. */
+/** Synchronous instead of a stream: the line must be in the pipe before anything else happens. The pipe is full while its reader has no turn. */
 function say(line: string): void {
-  writeSync(1, `${line}\n`);
+  const bytes = Buffer.from(`${line}\n`);
+  for (let sent = 0; sent < bytes.length;) {
+    try {
+      sent += writeSync(1, bytes, sent);
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+    }
+  }
 }
 
 /** The revision of the write. */

@@ -27,10 +27,10 @@ function secret(name: string, key: string, value: string): Promise<void> {
   return harness.createSecret('team-a', name, key, value);
 }
 
-function config(virtual: object, host: object = {}): string {
+function config(virtual: object, host: object = {}, name = 'a'): string {
   const kubeconfig = harness.clusters.host.kubeconfigPath;
   return JSON.stringify({
-    endpointSyncer: { name: 'a', virtual, host: { kubeconfig, namespace: 'team-a', ...host } },
+    endpointSyncer: { name, virtual, host: { kubeconfig, namespace: 'team-a', ...host } },
   });
 }
 
@@ -47,7 +47,9 @@ describe('a start', () => {
       'of Secret team-a/vc-token of the host cluster are not accepted. Renew the token or certificate there.',
     ],
   ])('%s ends with one line that says so', async (_, virtual, line) => {
-    const { exitCode, stderr } = await harness.startOutcome(config(virtual));
+    // Of another name than that of the Secret's vCluster, a warning says so.
+    const name = virtual.secret.replace(/^vc-/u, '');
+    const { exitCode, stderr } = await harness.startOutcome(config(virtual, {}, name));
     expect([exitCode, stderr.match(/"level":"(warn|error)"/gu)?.length]).toEqual([1, 1]);
     expect(stderr).toContain(line);
   });
