@@ -10,7 +10,6 @@ import * as undici from 'undici';
 import { expect, test } from 'vitest';
 import * as promClientParts from '../src/base/metrics/prom-client-parts.ts';
 import * as undiciParts from '../src/kube/client/undici-parts.ts';
-import { loadAuthenticator, newClusters, newContexts } from '../src/kube/credentials/client-node-parts.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
@@ -18,9 +17,7 @@ function filesWithPrivateImports(folder: string): string[] {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'))
     .filter((name) =>
-      /'(undici|prom-client|@kubernetes\/client-node)\/(lib|dist)\//u.test(
-        readFileSync(join(ROOT, folder, name), 'utf8'),
-      ),
+      /'(undici|prom-client)\/(lib|dist)\//u.test(readFileSync(join(ROOT, folder, name), 'utf8')),
     )
     .map((name) => relative(ROOT, join(ROOT, folder, name)));
 }
@@ -29,7 +26,6 @@ test('each package has one file that imports its parts', () => {
   expect(['src', 'bench', 'test'].flatMap(filesWithPrivateImports).toSorted()).toEqual([
     'src/base/metrics/prom-client-parts.ts',
     'src/kube/client/undici-parts.ts',
-    'src/kube/credentials/client-node-parts.ts',
   ]);
 });
 
@@ -41,16 +37,4 @@ test('undici: the parts are what the package exports', () => {
 test('prom-client: the parts are what the package exports', () => {
   const { Counter, Gauge, Histogram, Registry } = promClient;
   expect({ ...promClientParts }).toEqual({ Counter, Gauge, Histogram, Registry });
-});
-
-test('client-node: the kubeconfig types are read', () => {
-  const clusters = newClusters([{ name: 'a', cluster: { server: 'https://a' } }]);
-  const contexts = newContexts([{ name: 'b', context: { cluster: 'a', user: 'u' } }]);
-  expect(clusters).toMatchObject([{ name: 'a', server: 'https://a' }]);
-  expect(contexts).toMatchObject([{ name: 'b', cluster: 'a', user: 'u' }]);
-});
-
-test.each(['gcp', 'azure'] as const)('client-node: the authenticator %s has what is called', async (name) => {
-  const authenticator: object = await loadAuthenticator[name]();
-  expect('applyAuthentication' in authenticator).toBe(true);
 });

@@ -6,6 +6,12 @@ export interface RequestHeaders {
   readonly [name: string]: string | readonly string[];
 }
 
+/** The value of a header as Go sends it, in UTF-8: each byte is a character here. Undefined: no header may have it (RFC 9110 5.5). */
+export function headerBytes(value: string): string | undefined {
+  const bytes = Buffer.from(value, 'utf8').toString('latin1');
+  return /[^\t\x20-\x7e\x80-\xff]/u.test(bytes) ? undefined : bytes;
+}
+
 /** PEM. */
 export interface ClientCertificate {
   readonly cert: string | Buffer;

@@ -255,7 +255,10 @@ test('a kubeconfig is read there too', async () => {
   const text = kubeconfigText('vc', { server: 'https://a' }, { token: '123' });
   const read = reader();
   const config = await read.kubeconfig({ namespace: 'team-a' }, text, 'Secret team-a/vc-a');
-  expect(config).toMatchObject({ source: 'Secret team-a/vc-a', users: [{ user: { token: '123' } }] });
+  expect(config).toMatchObject({
+    source: 'Secret team-a/vc-a',
+    users: [{ name: 'vc', fields: { token: '123' } }],
+  });
   await expect(read.kubeconfig({ namespace: 'team-a' }, '[', 'Secret team-a/vc-a')).rejects.toThrow(
     'Secret team-a/vc-a is not YAML: line 1',
   );

@@ -1,37 +1,47 @@
-/** Creates credentials from the user entry of a kubeconfig. */
+/** Creates credentials from the user of a kubeconfig. */
 
-import { existsSync, readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
-import { TerminalError, messageOf } from '../../base/errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import type { Clock } from '../../base/clock.ts';
-import { isJsonObject, objectField, type JsonObject, type JsonValue } from '../../base/json.ts';
-import type { ClientCertificate, Credentials, RequestHeaders } from '../access.ts';
-import { readTextFile, textOf, type UserEntry } from './kubeconfig-file.ts';
+import { listField, objectField, text, type JsonObject } from '../../base/json.ts';
+import { headerBytes, type ClientCertificate, type Credentials, type RequestHeaders } from '../access.ts';
+import { entryError, readTextFile, textOf, type NamedEntry, type UserEntry } from './kubeconfig-file.ts';
+import { checkAuthProvider } from './oidc-provider.ts';
 import { pluginCredentials } from './plugin-credentials.ts';
 import { TransportError } from '../types.ts';
 
 /** Kubelets renew projected tokens long before they expire. client-go also rereads the file every minute. */
 const TOKEN_FILE_LIFE_MS = 60_000;
 
-/** Reads every file once, to detect wrong paths early. Throws `TerminalError`. */
+/** Reads every file once, to detect wrong paths early. `entry.user`: one that `checkUser` takes. Throws `TerminalError`. */
 export function createCredentials(entry: UserEntry, clock: Clock): Credentials {
   const { user } = entry;
-  const impersonation = impersonationHeaders(entry);
-  const certificate = certificateSource(entry);
-  const tokenFile = textOf(user, 'tokenFile') ?? textOf(user, 'token-file');
-  const fixed = fixedAuthorization(user);
-  // As client-go: the token stands in for a file that is not there.
-  if (tokenFile !== undefined && (fixed === undefined || existsSync(tokenFile)))
-    return { certificate, ...tokenFileSource(tokenFile, entry, impersonation, clock) };
-  if (fixed !== undefined) {
-    return fixedSource({ authorization: fixed, ...impersonation }, certificate);
-  }
-  // As client-go: a certificate in the kubeconfig stands in for the plugin.
-  const hasPlugin = isJsonObject(user['exec']) && certificate() === undefined;
-  if (hasPlugin || isJsonObject(user['auth-provider'])) {
-    return pluginCredentials({ entry, clock, impersonation, certificate });
-  }
-  return fixedSource(impersonation, certificate);
+  const impersonation = impersonationHeaders(user);
+  const certificate = certificateSource(user);
+  const token = tokenHeader(user);
+  const basic = basicHeader(user);
+  const tokenFile = textOf(user.fields, 'tokenFile');
+  if (tokenFile !== undefined && basic !== undefined)
+    throw entryError(
+      user,
+      'username',
+      'is set beside tokenFile, and only one can be sent; remove one of them',
+    );
+  checkAuthProvider(user);
+  if (tokenFile !== undefined)
+    return { certificate, ...tokenFileSource(tokenFile, { user, token, impersonation, clock }) };
+  const authorization = token ?? basic;
+  if (authorization !== undefined) return fixedSource({ authorization, ...impersonation }, certificate);
+  // As client-go: a certificate in the kubeconfig stands in for an exec plugin.
+  const hasPlugin = 'exec' in user.fields ? certificate() === undefined : 'auth-provider' in user.fields;
+  return hasPlugin
+    ? pluginCredentials({ entry, clock, impersonation, certificate })
+    : fixedSource(impersonation, certificate);
+}
+
+/** For a server without TLS, to which no credential is sent. Throws `TerminalError`. */
+export function impersonationAlone(user: NamedEntry): Credentials {
+  return fixedSource(impersonationHeaders(user), () => undefined);
 }
 
 function fixedSource(headers: RequestHeaders, certificate: Credentials['certificate']): Credentials {
@@ -39,69 +49,69 @@ function fixedSource(headers: RequestHeaders, certificate: Credentials['certific
   return { headers: () => headers, certificate, invalidate: () => false };
 }
 
-function fixedAuthorization(user: JsonObject): string | undefined {
-  const token = textOf(user, 'token')?.trim();
-  if (token !== undefined) return `Bearer ${token}`;
-  const username = textOf(user, 'username');
-  if (username === undefined) return undefined;
-  const password = textOf(user, 'password') ?? '';
-  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+function tokenHeader(user: NamedEntry): string | undefined {
+  const token = textOf(user.fields, 'token');
+  return token && headerValue(`Bearer ${token}`, user, 'token');
 }
 
+function basicHeader({ fields }: NamedEntry): string | undefined {
+  const username = textOf(fields, 'username');
+  return username && `Basic ${Buffer.from(`${username}:${text(fields, 'password')}`).toString('base64')}`;
+}
+
+interface TokenFile {
+  readonly user: NamedEntry;
+  /** Sent while the file has none. */
+  readonly token: string | undefined;
+  readonly impersonation: RequestHeaders;
+  readonly clock: Clock;
+}
+
+/** The token of the file. What was read last may still be valid where the file cannot be read; otherwise the server responds with 401. */
 function tokenFileSource(
   path: string,
-  entry: UserEntry,
-  ...[impersonation, clock]: [RequestHeaders, Clock]
+  { user, token, impersonation, clock }: TokenFile,
 ): Pick<Credentials, 'headers' | 'invalidate'> {
-  let headers = tokenHeaders(
-    readTextFile(path, `users[${entry.name}].tokenFile`, entry.source),
-    impersonation,
-  );
-  let readAtMs = clock.monotonicMs();
+  const read = (): string => {
+    const content = readTextFile(path, user, 'tokenFile').trim();
+    if (content === '')
+      throw entryError(user, 'tokenFile', `names an empty file, ${path}; write the token into it`);
+    return headerValue(`Bearer ${content}`, user, 'tokenFile');
+  };
+  let authorization = token ?? read();
+  let readAtMs = -Infinity;
   const reread = (): boolean => {
     readAtMs = clock.monotonicMs();
+    const last = authorization;
     try {
-      const next = tokenHeaders(readFileSync(path, 'utf8'), impersonation);
-      const isNew = next['authorization'] !== headers['authorization'];
-      headers = next;
-      return isNew;
+      authorization = read();
     } catch {
-      return false; // the last token may still be valid; otherwise the server responds with 401
+      return false;
     }
+    return authorization !== last;
   };
+  reread();
   return {
     headers() {
       if (clock.monotonicMs() - readAtMs > TOKEN_FILE_LIFE_MS) reread();
-      return headers;
+      return { authorization, ...impersonation };
     },
     invalidate: reread,
   };
 }
 
-function tokenHeaders(token: string, impersonation: RequestHeaders): RequestHeaders {
-  return { authorization: `Bearer ${token.trim()}`, ...impersonation };
-}
-
-function certificateSource(entry: UserEntry): Credentials['certificate'] {
-  const { user, name, source } = entry;
-  const read = (key: string): string | Buffer | undefined => {
-    const data = textOf(user, `${key}-data`);
-    if (data !== undefined) return Buffer.from(data, 'base64');
-    const path = textOf(user, key);
-    return path === undefined ? undefined : readTextFile(path, `users[${name}].${key}`, source);
+function certificateSource(user: NamedEntry): Credentials['certificate'] {
+  const { fields } = user;
+  const hasOne = ['client-certificate', 'client-certificate-data'].some(
+    (field) => text(fields, field) !== '',
+  );
+  if (!hasOne) return () => undefined;
+  const read = (field: string): string | Buffer => {
+    const data = textOf(fields, `${field}-data`);
+    return data === undefined ? readTextFile(text(fields, field), user, field) : Buffer.from(data, 'base64');
   };
-  const both = (): ClientCertificate | undefined => {
-    const [cert, key] = [read('client-certificate'), read('client-key')];
-    if (cert === undefined && key === undefined) return undefined;
-    if (cert === undefined || key === undefined) {
-      const missing = cert === undefined ? 'client-certificate' : 'client-key';
-      throw new TerminalError(`${source}: users[${name}] has no ${missing}`);
-    }
-    return { cert, key };
-  };
-  const first = both();
-  if (first === undefined) return () => undefined;
-  checkPair(first, `${source}: users[${name}]`);
+  const both = (): ClientCertificate => ({ cert: read('client-certificate'), key: read('client-key') });
+  checkPair(both(), user);
   return () => {
     try {
       return both();
@@ -111,42 +121,47 @@ function certificateSource(entry: UserEntry): Credentials['certificate'] {
   };
 }
 
-function checkPair(pair: ClientCertificate, what: string): void {
+function checkPair(pair: ClientCertificate, user: NamedEntry): void {
   try {
     createSecureContext(pair);
   } catch (cause) {
-    const why = messageOf(cause);
-    throw new TerminalError(
-      `${what}: client-certificate and client-key are not a PEM certificate and its key: ${why}`,
-      { cause },
-    );
+    const field = 'client-certificate' in user.fields ? 'client-certificate' : 'client-certificate-data';
+    const problem = `and its key are not a PEM certificate and its key: ${messageOf(cause)}`;
+    throw entryError(user, field, problem, cause);
   }
 }
 
-/** As client-go. Throws `TerminalError` for what would be left out without a user to impersonate. */
-function impersonationHeaders({ user, name, source }: UserEntry): RequestHeaders {
-  const as = textOf(user, 'as');
-  if (as === undefined) {
-    const alone = ['as-uid', 'as-groups', 'as-user-extra'].find((field) => user[field]);
-    if (alone === undefined) return {};
-    const problem = `users[${name}].${alone} has no effect without users[${name}].as`;
-    throw new TerminalError(`${source}: ${problem}: name the user to impersonate`);
-  }
-  const uid = textOf(user, 'as-uid');
-  const groups = textsOf(user['as-groups']);
-  const extra = Object.entries(objectField(user, 'as-user-extra')).map(
-    ([key, values]) => [`impersonate-extra-${headerKey(key)}`, textsOf(values)] as const,
+function impersonationHeaders(user: NamedEntry): RequestHeaders {
+  const { fields } = user;
+  const as = textOf(fields, 'as');
+  if (as === undefined) return {};
+  const valuesOf = (object: JsonObject, name: string, field: string): string[] =>
+    listField(object, name)
+      .filter((value) => typeof value === 'string')
+      .map((value) => headerValue(value, user, field));
+  const uid = textOf(fields, 'as-uid');
+  const groups = valuesOf(fields, 'as-groups', 'as-groups');
+  const extra = objectField(fields, 'as-user-extra');
+  const extraHeaders = Object.keys(extra).map(
+    (key) => [`impersonate-extra-${headerKey(key)}`, valuesOf(extra, key, 'as-user-extra')] as const,
   );
   return {
-    'impersonate-user': as,
-    ...(uid === undefined ? {} : { 'impersonate-uid': uid }),
+    'impersonate-user': headerValue(as, user, 'as'),
+    ...(uid === undefined ? {} : { 'impersonate-uid': headerValue(uid, user, 'as-uid') }),
     ...(groups.length === 0 ? {} : { 'impersonate-group': groups }),
-    ...Object.fromEntries(extra),
+    ...Object.fromEntries(extraHeaders),
   };
 }
 
-function textsOf(list: JsonValue | undefined): string[] {
-  return Array.isArray(list) ? list.filter((item) => typeof item === 'string') : [];
+/** Throws `TerminalError` for what no HTTP header may have. */
+function headerValue(value: string, user: NamedEntry, field: string): string {
+  const bytes = headerBytes(value);
+  if (bytes !== undefined) return bytes;
+  throw entryError(
+    user,
+    field,
+    'has a line break or another character that no HTTP header may have; remove it',
+  );
 }
 
 /** What the name of a header cannot have, and `%`, is percent-encoded. */

@@ -4,19 +4,24 @@ import { spawn } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { createSecureContext } from 'node:tls';
-import { TerminalError, messageOf } from '../../base/errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import type { Clock } from '../../base/clock.ts';
 import { plainText } from '../../base/excerpt.ts';
 import {
   isJsonObject,
+  listField,
+  objectField,
+  objectList,
   ownValue,
   parseJson,
   setOwn,
+  text,
   type JsonObject,
   type JsonValue,
 } from '../../base/json.ts';
 import { parseYaml } from '../../base/yaml/document.ts';
-import { textOf, type UserEntry } from './kubeconfig-file.ts';
+import { headerBytes } from '../access.ts';
+import { entryError, type NamedEntry, type UserEntry } from './kubeconfig-file.ts';
 
 const GROUP = 'client.authentication.k8s.io';
 const API_VERSIONS = [`${GROUP}/v1`, `${GROUP}/v1beta1`];
@@ -52,18 +57,19 @@ export class ExecPlugin {
   readonly #clock: Clock;
   #answer: ExecAnswer | undefined;
 
-  /** Throws `TerminalError` for an entry that no plugin can be run with. */
+  /** Throws `TerminalError` if the plugin needs a terminal. */
   constructor(entry: UserEntry, clock: Clock, isTerminal = Boolean(process.stdin.isTTY)) {
     this.#settings = execSettings(entry, isTerminal);
     this.#clock = clock;
   }
 
-  async applyAuthentication(
-    _: unknown,
-    applied: { headers: Record<string, string>; cert?: string; key?: string },
-  ): Promise<void> {
+  async applyAuthentication(applied: {
+    readonly headers: Record<string, string>;
+    cert?: string;
+    key?: string;
+  }): Promise<void> {
     const { token, certificate } = await this.#current();
-    if (token !== undefined) applied.headers['Authorization'] = `Bearer ${token}`;
+    if (token !== undefined) applied.headers['Authorization'] = headerBytes(`Bearer ${token}`) ?? '';
     Object.assign(applied, certificate);
   }
 
@@ -80,47 +86,56 @@ export class ExecPlugin {
   }
 }
 
-/** As client-go checks the entry when it loads a kubeconfig. */
-function execSettings({ user, name, source, cluster }: UserEntry, isTerminal: boolean): ExecSettings {
-  const exec = user['exec'];
-  const fail = (problem: string): never => {
-    throw new TerminalError(`${source}: users[${name}].exec${problem}`);
+/** As client-go checks the entry when it loads a kubeconfig. Throws `TerminalError`. `isSecure`: the plugin may be run, as the server has an https URL. */
+export function checkExec(user: NamedEntry, isSecure: boolean): void {
+  const exec = objectField(user.fields, 'exec');
+  const fail = (field: string, problem: string): never => {
+    throw entryError(user, `exec.${field}`, problem);
   };
-  if (!isJsonObject(exec)) return fail(' is not a mapping');
-  const apiVersion = textOf(exec, 'apiVersion') ?? '';
-  if (!API_VERSIONS.includes(apiVersion))
-    fail(`.apiVersion ${JSON.stringify(apiVersion)} is not supported; use ${API_VERSIONS.join(' or ')}`);
-  const command = textOf(exec, 'command') ?? fail('.command is missing');
-  // v1 has no default, so that whoever writes a kubeconfig thinks of the standard input.
-  const mode = textOf(exec, 'interactiveMode') ?? (apiVersion === `${GROUP}/v1` ? '' : 'IfAvailable');
-  if (!MODES.includes(mode)) fail(`.interactiveMode ${JSON.stringify(mode)} is none of ${MODES.join(', ')}`);
+  const { apiVersion, mode } = modeOf(exec);
+  if (apiVersion === '' || (isSecure && !API_VERSIONS.includes(apiVersion)))
+    fail('apiVersion', `${JSON.stringify(apiVersion)} is not supported; use ${API_VERSIONS.join(' or ')}`);
+  if (text(exec, 'command') === '') fail('command', 'is missing; name the plugin');
+  if (objectList(exec, 'env').some((variable) => text(variable, 'name') === ''))
+    fail('env', 'has an entry without a name; name the variable');
+  if (!MODES.includes(mode))
+    fail('interactiveMode', `${JSON.stringify(mode)} is none of ${MODES.join(', ')}; use one of them`);
+}
+
+/** v1 has no default, so that whoever writes a kubeconfig thinks of the standard input. */
+function modeOf(exec: JsonObject): { readonly apiVersion: string; readonly mode: string } {
+  const apiVersion = text(exec, 'apiVersion');
+  const standard = [`${GROUP}/v1alpha1`, `${GROUP}/v1beta1`].includes(apiVersion) ? 'IfAvailable' : '';
+  return { apiVersion, mode: text(exec, 'interactiveMode') || standard };
+}
+
+/** Of an entry that {@link checkExec} takes. */
+function execSettings({ user, cluster }: UserEntry, isTerminal: boolean): ExecSettings {
+  const exec = objectField(user.fields, 'exec');
+  const { apiVersion, mode } = modeOf(exec);
   if (mode === 'Always' && !isTerminal)
-    fail(
-      '.interactiveMode is Always, but the standard input of this process is not a terminal; use Never or IfAvailable',
+    throw entryError(
+      user,
+      'exec.interactiveMode',
+      'is Always, but the standard input of this process is not a terminal; use Never or IfAvailable',
     );
   const isInteractive = mode !== 'Never' && isTerminal;
   const provided = exec['provideClusterInfo'] === true ? { cluster } : {};
   const info = { kind: KIND, apiVersion, spec: { ...provided, interactive: isInteractive } };
   return {
     apiVersion,
-    command,
-    args: textList(exec['args']),
-    environment: { ...environmentOf(exec['env']), KUBERNETES_EXEC_INFO: JSON.stringify(info) },
-    installHint: textOf(exec, 'installHint') ?? '',
+    command: text(exec, 'command'),
+    args: listField(exec, 'args').filter((one) => typeof one === 'string'),
+    environment: { ...environmentOf(exec), KUBERNETES_EXEC_INFO: JSON.stringify(info) },
+    installHint: text(exec, 'installHint'),
     isInteractive,
   };
 }
 
-function textList(value: JsonValue | undefined): string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
-}
-
-function environmentOf(list: JsonValue | undefined): Record<string, string> {
+function environmentOf(exec: JsonObject): Record<string, string> {
   const environment: Record<string, string> = {};
-  for (const entry of Array.isArray(list) ? list.filter(isJsonObject) : []) {
-    const name = textOf(entry, 'name');
-    if (name !== undefined) setOwn(environment, name, textOf(entry, 'value') ?? '');
-  }
+  for (const variable of objectList(exec, 'env'))
+    setOwn(environment, text(variable, 'name'), text(variable, 'value'));
   return environment;
 }
 
@@ -227,8 +242,7 @@ function credentialsIn(status: JsonObject): ExecAnswer {
   });
   if (!token && !cert && !key) throw new Error('it returned neither a token nor a certificate and its key');
   if (!cert !== !key) throw new Error('it returned only a certificate or a key, not both');
-  // RFC 9110 5.5
-  if (token && /[^\t\x20-\x7e\x80-\xff]/u.test(token))
+  if (token && headerBytes(token) === undefined)
     throw new Error('it returned a token with characters that no HTTP header may have');
   const expiresAtMs = expiryOf(ownValue(status, 'expirationTimestamp') ?? null);
   return {

@@ -1,104 +1,248 @@
-/** Parses kubeconfigs and merges them as kubectl does: earlier files take precedence. */
+/** Parses kubeconfigs and merges them, as client-go 0.36 does: earlier files take precedence, and one wrong value makes a file invalid. */
 
-import { readFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
-import { newClusters, newContexts, type Cluster } from './client-node-parts.ts';
-import { parse, YAMLParseError, type DocumentOptions, type ParseOptions, type SchemaOptions } from 'yaml';
-import { parseYaml } from '../../base/yaml/document.ts';
+import { readFileSync } from 'node:fs';
 import { fileProblem, TerminalError } from '../../base/errors.ts';
-import { isJsonObject, objectField, objectList, ownValue, type JsonObject } from '../../base/json.ts';
+import { placeOf, type Position } from '../../base/excerpt.ts';
+import {
+  isJsonObject,
+  objectField,
+  objectList,
+  ownValue,
+  text,
+  textAt,
+  type JsonObject,
+} from '../../base/json.ts';
+import { YamlDocument } from '../../base/yaml/document.ts';
+import { readYamlDocuments } from '../../base/yaml/source.ts';
+import { KUBECONFIG, typedFields } from './kubeconfig-fields.ts';
+
+/** A cluster, user or context of a kubeconfig. */
+export interface NamedEntry {
+  readonly kind: 'cluster' | 'user' | 'context';
+  readonly name: string;
+  /** The known fields; paths in them are absolute. */
+  readonly fields: JsonObject;
+  /** For messages: the file, or the Secret. */
+  readonly source: string;
+  /** 1-based, of the entry; undefined: it is in no text. */
+  readonly line?: number;
+  /** Of its fields. */
+  readonly lines: Readonly<Record<string, number>>;
+}
 
 export interface Kubeconfig {
   /** For messages: the file, or the Secret. */
   readonly source: string;
   readonly currentContext: string;
-  readonly clusters: readonly JsonObject[];
-  readonly users: readonly JsonObject[];
-  readonly contexts: readonly JsonObject[];
+  readonly clusters: readonly NamedEntry[];
+  readonly users: readonly NamedEntry[];
+  readonly contexts: readonly NamedEntry[];
+  /** About what is in the text and is not read, as client-go does not read it. */
+  readonly warnings: readonly string[];
 }
 
 /** What one context selects. */
 export interface SelectedContext {
   readonly source: string;
+  /** '' without a current context, where the entries have no names either. */
   readonly context: string;
   readonly namespace: string;
-  readonly cluster: Cluster;
-  /** What exec plugins may be told of the cluster beside its address: with the extension {@link EXEC_EXTENSION}. */
-  readonly execInfo: JsonObject;
-  readonly userName: string;
-  readonly user: JsonObject;
+  readonly cluster: NamedEntry;
+  /** Without fields where the context names none, or one that is not there: requests are sent without credentials. */
+  readonly user: NamedEntry;
+  /** The context names a user that is not there. client-go sends no credential then. */
+  readonly missingUser: TerminalError | undefined;
+}
+
+/** The error of a field of an entry, or of the entry: where it is, what is wrong, what to do. */
+export function entryError(
+  entry: NamedEntry,
+  field: string,
+  problem: string,
+  cause?: unknown,
+): TerminalError {
+  const { kind, name, source, line, lines } = entry;
+  const [member = ''] = field.split('.', 1);
+  const at = ownLine(lines, member) ?? line;
+  const where = at === undefined ? source : `${source}, line ${at}`;
+  const what = `${kind}s[${name}]${field === '' ? '' : `.${field}`}`;
+  return new TerminalError(`${where}: ${what} ${problem}`, cause === undefined ? {} : { cause });
+}
+
+function ownLine(lines: NamedEntry['lines'], field: string): number | undefined {
+  return Object.hasOwn(lines, field) ? lines[field] : undefined;
 }
 
 export interface UserEntry {
-  /** The `user` of the kubeconfig, as parsed; paths in it are absolute. */
-  readonly user: JsonObject;
-  readonly name: string;
-  /** The kubeconfig, for messages. */
-  readonly source: string;
+  readonly user: NamedEntry;
   /** Information about the cluster that an exec plugin may receive. */
   readonly cluster: JsonObject;
-  /** The kubeconfigs, one of which has the entry; empty: it is in none. */
+  /** The kubeconfigs, one of which has the user; empty: it is in none. */
   readonly files: readonly string[];
   readonly warn: (message: string) => void;
 }
 
-/** They stay strings, because a token may consist of digits. */
-export const SCALARS: ParseOptions & DocumentOptions & SchemaOptions = {
-  schema: 'failsafe',
-  customTags: ['null', 'bool'],
-};
-/** Reserved among the extensions of a cluster for exec plugins. */
-const EXEC_EXTENSION = 'client.authentication.k8s.io/exec';
-const CLUSTER_PATHS = ['certificate-authority'];
-const USER_PATHS = ['client-certificate', 'client-key', 'tokenFile', 'token-file'];
-
-/** `folder` is what relative paths are relative to. Throws `TerminalError`. */
-export function parseKubeconfig(text: string, source: string, folder: string): Kubeconfig {
-  let document: unknown;
-  try {
-    document = parse(text, SCALARS);
-  } catch (error) {
-    throw new TerminalError(`${source} is not YAML${whereIn(error)}`);
-  }
-  if (!isJsonObject(document)) throw new TerminalError(`${source} is not a kubeconfig: it is not a mapping`);
-  const entries = (key: string): JsonObject[] => {
-    const list = document[key] ?? [];
-    if (!Array.isArray(list)) throw new TerminalError(`${source} is not a kubeconfig: ${key} is not a list`);
-    return list.filter(isJsonObject);
-  };
+/** `folder` is what relative paths are relative to. Throws `TerminalError`, which shows no value of the text. */
+export function parseKubeconfig(content: string, source: string, folder: string): Kubeconfig {
+  const file = new KubeconfigText(content.replace(/^\ufeff/u, ''), source);
   return {
     source,
-    currentContext: textOf(document, 'current-context') ?? '',
-    clusters: withTypedExtensions(entries('clusters'), text).map((entry) =>
-      absolute(entry, 'cluster', CLUSTER_PATHS, folder),
-    ),
-    users: entries('users')
-      .map((entry) => absolute(entry, 'user', USER_PATHS, folder))
-      .map((entry) => absoluteCommand(entry, folder)),
-    contexts: entries('contexts'),
+    currentContext: file.currentContext,
+    clusters: file.entries('cluster', folder),
+    users: file.entries('user', folder),
+    contexts: file.entries('context', folder),
+    warnings: file.warnings,
   };
 }
 
-/** Extensions are read by other programs, for which a number has to be one. */
-function withTypedExtensions(clusters: readonly JsonObject[], text: string): readonly JsonObject[] {
-  const isExtended = (entry: JsonObject): boolean =>
-    objectList(objectField(entry, 'cluster'), 'extensions').length > 0;
-  if (!clusters.some(isExtended)) return clusters;
-  const { json } = parseYaml(text);
-  const typed = isJsonObject(json) ? objectList(json, 'clusters') : [];
-  return clusters.map((entry, index) => {
-    const extensions = ownValue(objectField(typed[index] ?? {}, 'cluster'), 'extensions');
-    return extensions === undefined
-      ? entry
-      : { ...entry, cluster: { ...objectField(entry, 'cluster'), extensions } };
-  });
+type Path = readonly (string | number)[];
+
+/** The typed document of a text, with the line of each field. */
+class KubeconfigText {
+  readonly warnings: readonly string[];
+  readonly #source: string;
+  readonly #document: YamlDocument;
+  readonly #typed: JsonObject;
+  /** Offset of the start of each line. */
+  readonly #lineStarts: readonly number[];
+
+  constructor(content: string, source: string) {
+    this.#source = source;
+    this.#lineStarts = [0, ...[...content.matchAll(/\n/gu)].map(({ index }) => index + 1)];
+    // Go's parser does not look at what comes after the first document.
+    const [first = { root: null, problems: [] }, second] = readYamlDocuments(content);
+    this.#document = new YamlDocument(content, first);
+    const problem = this.#document.problems.find(({ severity }) => severity === 'error');
+    if (problem !== undefined) throw notYaml(source, placeOf(content, problem.offset), problem.code);
+    this.#typed = this.#read();
+    this.warnings = [
+      ...this.#document.duplicates.map(
+        ({ offset, firstOffset }) =>
+          `${source}, line ${this.#lineAt(offset)}: this key replaces the same one in line ${this.#lineAt(firstOffset)}, as for kubectl`,
+      ),
+      ...(second === undefined || (second.root === null && second.problems.length === 0)
+        ? []
+        : [`${source} has a second document, which is not read, as by kubectl`]),
+    ];
+  }
+
+  get currentContext(): string {
+    return text(this.#typed, 'current-context');
+  }
+
+  entries(kind: NamedEntry['kind'], folder: string): NamedEntry[] {
+    const list = objectList(this.#typed, `${kind}s`);
+    this.#refuseRepeated(list, [`${kind}s`]);
+    return list.map((entry, index) => {
+      const path = [`${kind}s`, index];
+      const fields = objectField(entry, kind);
+      this.#refuseRepeated(extensionsOf(fields), [...path, kind, 'extensions']);
+      const lines = Object.keys(fields).map((name) => [name, this.#lineOf([...path, kind, name])] as const);
+      return {
+        kind,
+        name: text(entry, 'name'),
+        fields: withAbsolutePaths(fields, PATHS[kind], folder),
+        source: this.#source,
+        line: this.#lineOf(path),
+        lines: Object.fromEntries(lines),
+      };
+    });
+  }
+
+  #read(): JsonObject {
+    const { json } = this.#document;
+    if (json === null) return {}; // nothing but comments
+    if (!isJsonObject(json))
+      throw new TerminalError(`${this.#source} is not a kubeconfig: it is not a mapping`);
+    const fail = (path: Path, problem: string): never => this.#fail(path, problem);
+    const [kind, version] = ['kind', 'apiVersion'].map((name) => typeMeta(json, name, fail));
+    if (kind !== '' && kind !== 'Config') fail(['kind'], 'is not Config: name a kubeconfig');
+    if (!VERSIONS.includes(version ?? ''))
+      fail(['apiVersion'], 'is not v1, the only version of kubeconfigs: write v1');
+    const typed = typedFields(json, KUBECONFIG, [], fail);
+    const object = isJsonObject(typed) ? typed : {};
+    this.#refuseRepeated(extensionsOf(object), ['extensions']);
+    this.#refuseRepeated(extensionsOf(objectField(object, 'preferences')), ['preferences', 'extensions']);
+    return object;
+  }
+
+  /** Go makes a map of each list of named entries, which takes no name twice. */
+  #refuseRepeated(list: readonly JsonObject[], path: Path): void {
+    const seen = new Map<string, number>();
+    for (const [index, entry] of list.entries()) {
+      const name = text(entry, 'name');
+      const first = seen.get(name);
+      if (first !== undefined) {
+        const line = this.#lineOf([...path, first]);
+        this.#fail([...path, index], `has the name of that in line ${line}: rename or remove one of them`);
+      }
+      seen.set(name, index);
+    }
+  }
+
+  #fail(path: Path, problem: string): never {
+    const { json } = this.#document;
+    const name = path.reduce<string>((whole, step, depth) => {
+      if (depth === 2 && `${step}s` === path[0]) return whole; // as entryError
+      if (typeof step === 'string') return whole === '' ? step : `${whole}.${step}`;
+      return `${whole}[${textAt(json, ...path.slice(0, depth + 1), 'name') || step}]`;
+    }, '');
+    throw new TerminalError(`${this.#source}, line ${this.#lineOf(path)}: ${name} ${problem}`);
+  }
+
+  #lineOf(path: Path): number {
+    return this.#lineAt(this.#document.offsetOfKey(path));
+  }
+
+  #lineAt(offset: number): number {
+    return this.#lineStarts.findLastIndex((start) => start <= offset) + 1;
+  }
 }
 
-/** The position of a syntax error. The parser's message quotes the text, which may contain a token. */
-function whereIn(error: unknown): string {
-  if (!(error instanceof YAMLParseError)) return '';
-  const [start] = error.linePos ?? [];
-  return start ? `: line ${start.line}, column ${start.col}` : '';
+/** A syntax error, without the text at its place, which may be a token. */
+function notYaml(source: string, { line, column }: Position, code: string): TerminalError {
+  return new TerminalError(`${source} is not YAML: line ${line}, column ${column}: ${code}`);
+}
+
+/** Of `kind` and `apiVersion`, Go takes any case, and the last one in the order of their bytes. */
+function typeMeta(document: JsonObject, name: string, fail: (path: Path, problem: string) => never): string {
+  const written = Object.keys(document).filter((key) => key.toLowerCase() === name.toLowerCase());
+  const values = written.toSorted().map((key) => {
+    const value = document[key] ?? null;
+    return value === null || typeof value === 'string'
+      ? value
+      : fail([key], 'must be text: put it in quotes');
+  });
+  return values.findLast((value) => value !== null) ?? '';
+}
+
+/** All of them are v1. */
+const VERSIONS = ['', '/', 'v1', '/v1'];
+
+/** Those that have a name of their own: one without a value leaves it to the next. */
+function extensionsOf(fields: JsonObject): JsonObject[] {
+  return objectList(fields, 'extensions').filter((entry) => 'extension' in entry);
+}
+
+/** The fields with paths, which are relative to the folder of the file. A plugin with a slash in its name is a path too. */
+const PATHS = {
+  cluster: ['certificate-authority'],
+  user: ['client-certificate', 'client-key', 'tokenFile'],
+  context: [],
+};
+
+function withAbsolutePaths(fields: JsonObject, names: readonly string[], folder: string): JsonObject {
+  const copy = { ...fields };
+  for (const name of names) {
+    const path = text(fields, name);
+    if (path !== '') copy[name] = isAbsolute(path) ? path : join(folder, path);
+  }
+  const exec = ownValue(fields, 'exec');
+  const command = isJsonObject(exec) ? text(exec, 'command') : '';
+  if (isJsonObject(exec) && command.includes('/') && !isAbsolute(command))
+    copy['exec'] = { ...exec, command: join(folder, command) };
+  return copy;
 }
 
 export function mergeKubeconfigs(files: readonly Kubeconfig[]): Kubeconfig {
@@ -108,96 +252,66 @@ export function mergeKubeconfigs(files: readonly Kubeconfig[]): Kubeconfig {
     clusters: files.flatMap(({ clusters }) => clusters),
     users: files.flatMap(({ users }) => users),
     contexts: files.flatMap(({ contexts }) => contexts),
+    warnings: files.flatMap(({ warnings }) => warnings),
   };
 }
 
-/** '' selects the current context. Throws a `TerminalError` that lists the available contexts. */
+/** '' selects the current context. Throws a `TerminalError` that lists the available ones. */
 export function selectContext(config: Kubeconfig, wanted: string): SelectedContext {
-  const { source } = config;
-  const name = wanted === '' ? config.currentContext : wanted;
-  if (name === '') {
-    throw new TerminalError(`${source} has no current-context; choose one of: ${namesOf(config.contexts)}`);
+  const { source, clusters, contexts, users } = config;
+  const name = wanted || config.currentContext;
+  const context = named(contexts, name);
+  if (context === undefined && name !== '')
+    throw new TerminalError(
+      `${source} has no context ${JSON.stringify(name)}; there are: ${namesOf(contexts)}`,
+    );
+  const clusterName = context === undefined ? '' : text(context.fields, 'cluster');
+  const cluster = named(clusters, clusterName);
+  if (cluster === undefined) {
+    if (context === undefined)
+      throw new TerminalError(`${source} has no current-context; choose one of: ${namesOf(contexts)}`);
+    const problem =
+      clusterName === '' ? 'is missing' : `is ${JSON.stringify(clusterName)}, which is not there`;
+    throw entryError(context, 'cluster', `${problem}; there are: ${namesOf(clusters)}`);
   }
-  const rawContext = find(config.contexts, name, 'context', source);
-  const context = usable(() => newContexts([rawContext]), `context ${name}`, source);
-  const rawCluster = find(config.clusters, context.cluster, 'cluster', source);
-  const user = context.user === undefined ? {} : find(config.users, context.user, 'user', source)['user'];
+  const userName = context === undefined ? '' : text(context.fields, 'user');
+  const user = named(users, userName);
+  const isMissing = context !== undefined && userName !== '' && user === undefined;
   return {
     source,
     context: name,
-    namespace: context.namespace ?? '',
-    cluster: usable(() => newClusters([rawCluster]), `cluster ${context.cluster}`, source),
-    execInfo: execInfoOf(objectField(rawCluster, 'cluster')),
-    userName: context.user ?? '',
-    user: isJsonObject(user) ? user : {},
+    namespace: context === undefined ? '' : text(context.fields, 'namespace'),
+    cluster,
+    user: user ?? { kind: 'user', name: userName, fields: {}, source, lines: {} },
+    missingUser: isMissing
+      ? entryError(
+          context,
+          'user',
+          `is ${JSON.stringify(userName)}, which is not there; there are: ${namesOf(users)}`,
+        )
+      : undefined,
   };
 }
 
-function execInfoOf(cluster: JsonObject): JsonObject {
-  const found = objectList(cluster, 'extensions').find((one) => one['name'] === EXEC_EXTENSION);
-  return {
-    ...(cluster['disable-compression'] === true ? { 'disable-compression': true } : {}),
-    config: found?.['extension'] ?? null,
-  };
+function named(entries: readonly NamedEntry[], name: string): NamedEntry | undefined {
+  return entries.find((entry) => entry.name === name);
 }
 
-function find(entries: readonly JsonObject[], name: string, kind: string, source: string): JsonObject {
-  const found = entries.find((entry) => entry['name'] === name);
-  if (found !== undefined) return found;
-  throw new TerminalError(`${source} has no ${kind} ${JSON.stringify(name)}; there are: ${namesOf(entries)}`);
-}
-
-function namesOf(entries: readonly JsonObject[]): string {
-  const names = entries.map((entry) => textOf(entry, 'name') ?? '(unnamed)');
+function namesOf(entries: readonly NamedEntry[]): string {
+  const names = entries.map(({ name }) => name || '(unnamed)');
   return names.length === 0 ? 'none' : names.slice(0, 20).join(', ');
-}
-
-/** client-node's readers throw plain errors about the entry that they are given. */
-function usable<T>(read: () => T[], what: string, source: string): T {
-  try {
-    const [entry] = read();
-    if (entry !== undefined) return entry;
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message.replace(/^\w+\[0\]\.?/, '') : String(cause);
-    throw new TerminalError(`${source}: ${what} is unusable: ${why}`, { cause });
-  }
-  throw new TerminalError(`${source}: ${what} is unusable`);
-}
-
-/** Paths in a kubeconfig are relative to the folder that it is in. */
-function absolute(entry: JsonObject, part: string, keys: readonly string[], folder: string): JsonObject {
-  const inner = entry[part];
-  if (!isJsonObject(inner)) return entry;
-  const copy: JsonObject = { ...inner };
-  for (const key of keys) {
-    const path = textOf(inner, key);
-    if (path !== undefined && !isAbsolute(path)) copy[key] = join(folder, path);
-  }
-  return { ...entry, [part]: copy };
-}
-
-/** A plugin with a slash in its name is a path too; without one it is looked up in PATH. */
-function absoluteCommand(entry: JsonObject, folder: string): JsonObject {
-  const user = entry['user'];
-  const exec = isJsonObject(user) ? user['exec'] : undefined;
-  if (!isJsonObject(user) || !isJsonObject(exec)) return entry;
-  const command = textOf(exec, 'command');
-  if (command === undefined || !command.includes('/') || isAbsolute(command)) return entry;
-  return { ...entry, user: { ...user, exec: { ...exec, command: join(folder, command) } } };
 }
 
 /** A string of an entry, undefined when it is missing or empty. */
 export function textOf(object: JsonObject, key: string): string | undefined {
-  const value = ownValue(object, key);
-  return typeof value === 'string' && value !== '' ? value : undefined;
+  return text(object, key) || undefined;
 }
 
-/** Throws `TerminalError`, which names the entry of the kubeconfig and the file. */
-export function readTextFile(path: string, entry: string, source: string): string {
+/** Throws `TerminalError`, which names the field of the kubeconfig and the file. */
+export function readTextFile(path: string, entry: NamedEntry, field: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (cause) {
-    const problem = `${entry} names a file that cannot be read, ${path}: ${fileProblem(cause)}`;
-    throw new TerminalError(`${source}: ${problem}`, { cause });
+    throw entryError(entry, field, `names a file that cannot be read, ${path}: ${fileProblem(cause)}`, cause);
   }
 }

@@ -1,27 +1,29 @@
 /** Access to an API server from a kubeconfig, a Secret with a kubeconfig, or the service account of the Pod. */
 
-import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
-import type { Cluster } from './client-node-parts.ts';
-import { fileProblem, TerminalError, messageOf } from '../../base/errors.ts';
+import { codeOf, fileProblem, TerminalError } from '../../base/errors.ts';
 import { SECRETS, type NamespacedName } from '../object.ts';
 import { StatusError } from '../status-error.ts';
 import type { Clock } from '../../base/clock.ts';
-import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { isJsonObject, objectList, ownValue, text, type JsonObject } from '../../base/json.ts';
 import { isLoopback, type Credentials, type ServerAccess, type ServerTrust } from '../access.ts';
-import { createCredentials } from './credentials.ts';
+import { createCredentials, impersonationAlone } from './credentials.ts';
 import {
+  entryError,
   mergeKubeconfigs,
   parseKubeconfig,
   type Kubeconfig,
+  type NamedEntry,
   readTextFile,
   selectContext,
   textOf,
   type SelectedContext,
   type UserEntry,
 } from './kubeconfig-file.ts';
+import { checkCluster, checkUser, hasCertificate, NO_CERTIFICATE } from './kubeconfig-rules.ts';
+import { serverUrl } from './server-url.ts';
 import { httpProxy, proxyFromEnvironment } from './proxy-environment.ts';
 import type { ClusterClient } from '../types.ts';
 import { isIPv6 } from 'node:net';
@@ -62,20 +64,24 @@ export function loadClusterAccess(
   if (isUnnamed && isInCluster(env, serviceAccountFolder)) {
     return inClusterAccess({ env, clock, folder: serviceAccountFolder, server: source.server, warn });
   }
-  const files = source.kubeconfig === '' ? usualFiles(env) : [resolve(source.kubeconfig)];
-  if (files.length === 0) {
-    throw new TerminalError(
-      'no kubeconfig found: this is not a Pod with a service account, KUBECONFIG names no existing file, and ~/.kube/config does not exist; ' +
-        `name a file ${setting}`,
-    );
-  }
-  let known: { readonly texts: readonly string[]; readonly access: ServerAccess } | undefined;
+  const isNamed = source.kubeconfig !== '';
+  const files = isNamed ? [resolve(source.kubeconfig)] : usualFiles(env);
+  let known: { readonly texts: readonly (string | undefined)[]; readonly access: ServerAccess } | undefined;
   // Operators mount a Secret with a kubeconfig, which the kubelet replaces.
   const read = (): ServerAccess => {
-    const texts = files.map((file) => readKubeconfig(file, setting));
+    const texts = files.map((file) => readKubeconfig(file, setting, isNamed));
     if (known?.texts.join('\0') === texts.join('\0')) return known.access;
-    const parsed = texts.map((text, at) => parseKubeconfig(text, files[at] ?? '', dirname(files[at] ?? '')));
-    const access = accessOf(selectContext(mergeKubeconfigs(parsed), source.context), {
+    const parsed = texts.flatMap((content, at) =>
+      content === undefined ? [] : [parseKubeconfig(content, files[at] ?? '', dirname(files[at] ?? ''))],
+    );
+    if (parsed.length === 0)
+      throw new TerminalError(`no kubeconfig found: ${NO_FILE}; name a file ${setting}`);
+    const config = mergeKubeconfigs(parsed);
+    const selected = selectContext(config, source.context);
+    for (const warning of config.warnings) warn(warning);
+    if (selected.missingUser !== undefined)
+      warn(`${selected.missingUser.message}; as with kubectl, requests have no credential`);
+    const access = accessOf(selected, {
       clock,
       env,
       server: source.server,
@@ -88,6 +94,8 @@ export function loadClusterAccess(
   return renewedAccess(read(), read, { clock, lifeMs: FILE_LIFE_MS, pauseMs: FILE_PAUSE_MS });
 }
 
+const NO_FILE =
+  'this is not a Pod with a service account, KUBECONFIG names no existing file, and ~/.kube/config does not exist';
 const FILE_LIFE_MS = 30_000;
 const FILE_PAUSE_MS = 1000;
 /** The Secret is reread immediately when the server rejects its credentials or cannot be reached. */
@@ -153,12 +161,17 @@ async function readSecret(
       `${source} has none of the keys ${SECRET_KEYS.join(', ')} with a kubeconfig; it has: ${keys === '' ? 'none' : keys}`,
     );
   }
-  const text = Buffer.from(encoded, 'base64').toString('utf8');
-  const config = parse === undefined ? parseKubeconfig(text, source, '/') : await parse(text, source);
-  config.clusters.forEach((entry) => refuseOtherFields(entry, 'cluster', source));
-  config.users.forEach((entry) => refuseOtherFields(entry, 'user', source));
+  const content = Buffer.from(encoded, 'base64').toString('utf8');
+  const config = parse === undefined ? parseKubeconfig(content, source, '/') : await parse(content, source);
+  config.clusters.forEach((entry) => refuseOtherFields(entry, DATA_FIELDS.cluster));
+  config.users.forEach((entry) => refuseOtherFields(entry, DATA_FIELDS.user));
   const selected = selectContext(config, '');
-  return accessOf(selected, { clock, env, server: server || serverOf?.(selected.cluster.server) });
+  if (selected.missingUser !== undefined) throw selected.missingUser;
+  return accessOf(selected, {
+    clock,
+    env,
+    server: server || serverOf?.(text(selected.cluster.fields, 'server')),
+  });
 }
 
 /** The fields of a kubeconfig that are data. Every other field runs a program, reads a file, or redirects requests of the daemon, and
@@ -177,35 +190,47 @@ const DATA_FIELDS = {
   user: ['client-certificate-data', 'client-key-data', 'token', 'extensions'],
 };
 
-function refuseOtherFields(entry: JsonObject, part: keyof typeof DATA_FIELDS, source: string): void {
-  const fields = entry[part];
-  if (!isJsonObject(fields)) return;
-  const refused = Object.entries(fields).find(
-    ([name, value]) => value !== '' && value !== null && !DATA_FIELDS[part].includes(name),
+function refuseOtherFields(entry: NamedEntry, allowed: readonly string[]): void {
+  const refused = Object.entries(entry.fields).find(
+    ([name, value]) => value !== '' && !allowed.includes(name),
   );
   if (refused === undefined) return;
-  throw new TerminalError(
-    `${source}: ${part}s[${textOf(entry, 'name') ?? ''}].${refused[0]} is not accepted in a kubeconfig from a Secret, ` +
-      'which must not make this program run a program, read a file, or use a proxy: ' +
+  throw entryError(
+    entry,
+    refused[0],
+    'is not accepted in a kubeconfig from a Secret, which must not make this program run a program, read a file, or use a proxy: ' +
       'write server, token and the fields that end in -data, or name a kubeconfig file in endpointSyncer.virtual.kubeconfig',
   );
 }
 
 /** kubectl's rules: KUBECONFIG may name several files, of which some may be missing. */
 function usualFiles(env: Environment): string[] {
-  const named = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
-  if (named.length > 0) return named.map((path) => resolve(path)).filter((path) => existsSync(path));
-  const usual = join(env['HOME'] ?? homedir(), '.kube', 'config');
-  return existsSync(usual) ? [usual] : [];
+  const named = env['KUBECONFIG'] || join(env['HOME'] ?? homedir(), '.kube', 'config');
+  const files = named.split(env['KUBECONFIG'] ? delimiter : '\0').filter((path) => path !== '');
+  return [...new Set(files)].map((path) => resolve(path));
 }
 
-function readKubeconfig(file: string, setting: string): string {
+/** Undefined: there is no such file, and it need not be there. */
+function readKubeconfig(file: string, setting: string, isNamed: boolean): string | undefined {
   try {
-    return readFileSync(file, 'utf8');
+    const content = readFileSync(file);
+    return new TextDecoder(encodingOf(content), { fatal: true }).decode(content);
   } catch (cause) {
+    const code = codeOf(cause);
+    if (code === 'ENOENT' && !isNamed) return undefined;
+    if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
+      throw new TerminalError(`${file} is not YAML: it is not text in UTF-8; name another file ${setting}`, {
+        cause,
+      });
     const problem = `the kubeconfig ${file} cannot be read: ${fileProblem(cause)}`;
     throw new TerminalError(`${problem}; name another file ${setting}`, { cause });
   }
+}
+
+/** As Go's YAML parser, and some shells of Windows write UTF-16. */
+function encodingOf([first, second]: Buffer): 'utf-8' | 'utf-16le' | 'utf-16be' {
+  if (first === 0xff && second === 0xfe) return 'utf-16le';
+  return first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8';
 }
 
 interface AccessSettings {
@@ -224,80 +249,89 @@ function accessOf(
   selected: SelectedContext,
   { clock, env, server: other, files = [], warn = () => undefined }: AccessFiles,
 ): ServerAccess {
-  const { cluster, source, user, userName } = selected;
-  const what = `${source}: cluster ${cluster.name}`;
-  const server = withoutSlash(other || cluster.server);
-  const url = URL.parse(server);
-  if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new TerminalError(`${what}: server ${JSON.stringify(server)} is not an http or https URL`);
+  const { cluster, source, user } = selected;
+  const written = text(cluster.fields, 'server');
+  if (written === '') throw entryError(cluster, 'server', 'is missing; add the URL of the API server');
+  const url = serverUrl(other || written);
+  if (url === undefined) {
+    const shown = written.includes('@') ? 'with a user name or a password' : JSON.stringify(other || written);
+    throw entryError(cluster, 'server', `${shown} is not an http or https URL of an API server; correct it`);
   }
-  const trust = trustSource(cluster, source);
-  if (url.protocol === 'https:') checkAuthority(trust(), what);
+  const isSecure = url.protocol === 'https:';
+  checkCluster(cluster, isSecure);
+  checkUser(user, isSecure);
+  const trust = trustSource(cluster);
+  if (isSecure) checkAuthority(trust(), cluster);
+  const server = withoutSlash(url.href);
+  const proxyUrl = textOf(cluster.fields, 'proxy-url');
   return {
     server,
     namespace: selected.namespace,
     description: `context ${selected.context} of ${source}`,
-    proxyUrl: cluster.proxyUrl
-      ? httpProxy(cluster.proxyUrl, `${what}: proxy-url`)
-      : proxyFromEnvironment(url, env),
+    proxyUrl:
+      proxyUrl === undefined
+        ? proxyFromEnvironment(url, env)
+        : httpProxy(proxyUrl, entryError(cluster, 'proxy-url', '').message.trim()),
     credentials: credentialsFor(
       url,
-      { user, name: userName, source, cluster: clusterInfo(server, selected), files, warn },
+      { user, cluster: clusterInfo(other || written, cluster), files, warn },
       clock,
     ),
     trust,
   };
 }
 
-/** As client-go, which reads no credential for a server without TLS. One on this machine gets them: nobody else reads them on the way. */
+/** As client-go, which reads no credential for a server without TLS, but impersonates. One on this machine gets them: nobody else reads them on the way. */
 function credentialsFor(url: URL, entry: UserEntry, clock: Clock): Credentials {
+  const { name, fields, source } = entry.user;
   if (url.protocol === 'https:' || isLoopback(url)) return createCredentials(entry, clock);
-  if (Object.keys(entry.user).length > 0)
-    entry.warn(
-      `${entry.source}: ${url.origin} gets no credential of user ${entry.name}, because it is not an https URL`,
-    );
-  return { headers: () => ({}), certificate: () => undefined, invalidate: () => false };
+  if (Object.keys(fields).some((field) => !/^(?:as(?:-.*)?|extensions)$/u.test(field)))
+    entry.warn(`${source}: ${url.origin} gets no credential of user ${name}, because it is not an https URL`);
+  return impersonationAlone(entry.user);
 }
 
-function trustSource(
-  { caData, caFile, name, skipTLSVerify, tlsServerName }: Cluster,
-  source: string,
-): () => ServerTrust {
-  const fixed = caData ? Buffer.from(caData, 'base64') : undefined;
-  const entry = `clusters[${name}].certificate-authority`;
+function trustSource(cluster: NamedEntry): () => ServerTrust {
+  const { fields } = cluster;
+  const data = textOf(fields, 'certificate-authority-data');
+  const file = textOf(fields, 'certificate-authority');
+  const serverName = textOf(fields, 'tls-server-name');
+  const fixed = data === undefined ? undefined : Buffer.from(data, 'base64');
   return () => {
-    const ca = fixed ?? (caFile ? readTextFile(caFile, entry, source) : undefined);
+    const ca =
+      fixed ?? (file === undefined ? undefined : readTextFile(file, cluster, 'certificate-authority'));
     return {
-      isUnverified: skipTLSVerify,
+      isUnverified: ownValue(fields, 'insecure-skip-tls-verify') === true,
       ...(ca === undefined ? {} : { ca }),
-      ...(tlsServerName ? { serverName: tlsServerName } : {}),
+      ...(serverName === undefined ? {} : { serverName }),
     };
   };
 }
 
 /** TLS accepts an unreadable CA silently and then rejects every certificate, so it is checked here. */
-function checkAuthority({ ca }: ServerTrust, what: string): void {
-  if (ca === undefined) return;
-  try {
-    new X509Certificate(ca);
-  } catch (cause) {
-    const why = messageOf(cause);
-    throw new TerminalError(`${what}: certificate-authority is not a certificate in PEM: ${why}`, { cause });
-  }
+function checkAuthority({ ca }: ServerTrust, cluster: NamedEntry): void {
+  if (ca === undefined || hasCertificate(ca)) return;
+  const [field = ''] = ['certificate-authority', 'certificate-authority-data'].filter(
+    (name) => name in cluster.fields,
+  );
+  throw entryError(cluster, field, NO_CERTIFICATE);
 }
 
+/** Reserved among the extensions of a cluster for exec plugins. */
+const EXEC_EXTENSION = 'client.authentication.k8s.io/exec';
+
 /** Cluster information for an exec plugin with `provideClusterInfo`. */
-function clusterInfo(server: string, { cluster, execInfo }: SelectedContext): JsonObject {
-  const { caData, caFile, skipTLSVerify, tlsServerName, proxyUrl } = cluster;
+function clusterInfo(server: string, { fields }: NamedEntry): JsonObject {
+  const file = textOf(fields, 'certificate-authority');
   const authority =
-    caData ?? (caFile && existsSync(caFile) ? readFileSync(caFile).toString('base64') : undefined);
+    textOf(fields, 'certificate-authority-data') ??
+    (file === undefined ? undefined : readFileSync(file).toString('base64'));
+  const extension = objectList(fields, 'extensions').findLast((one) => one['name'] === EXEC_EXTENSION);
+  const told = ['insecure-skip-tls-verify', 'tls-server-name', 'proxy-url', 'disable-compression'];
   return {
     server,
     ...(authority === undefined ? {} : { 'certificate-authority-data': authority }),
-    ...(skipTLSVerify ? { 'insecure-skip-tls-verify': true } : {}),
-    ...(tlsServerName ? { 'tls-server-name': tlsServerName } : {}),
-    ...(proxyUrl ? { 'proxy-url': proxyUrl } : {}),
-    ...execInfo,
+    ...Object.fromEntries(told.flatMap((name) => (fields[name] ? [[name, fields[name]]] : []))),
+    config: extension?.['extension'] ?? null,
   };
 }
 
@@ -322,7 +356,14 @@ function inClusterAccess({
   const port = env['KUBERNETES_SERVICE_PORT'] ?? '443';
   const source = 'the service account of this Pod';
   const caFile = join(folder, 'ca.crt');
-  readTextFile(caFile, 'ca.crt', source);
+  const user: NamedEntry = {
+    kind: 'user',
+    name: 'service-account',
+    fields: { tokenFile: join(folder, 'token') },
+    source,
+    lines: {},
+  };
+  readTextFile(caFile, { ...user, kind: 'cluster', name: 'ca.crt' }, '');
   const namespaceFile = join(folder, 'namespace');
   const server = withoutSlash(other || `https://${isIPv6(host) ? `[${host}]` : host}:${port}`);
   return {
@@ -330,18 +371,7 @@ function inClusterAccess({
     proxyUrl: proxyFromEnvironment(new URL(server), env),
     namespace: existsSync(namespaceFile) ? readFileSync(namespaceFile, 'utf8').trim() : '',
     description: source,
-    credentials: credentialsFor(
-      new URL(server),
-      {
-        name: 'service-account',
-        source,
-        user: { tokenFile: join(folder, 'token') },
-        cluster: {},
-        files: [],
-        warn,
-      },
-      clock,
-    ),
+    credentials: credentialsFor(new URL(server), { user, cluster: {}, files: [], warn }, clock),
     trust: () => ({ ca: readFileSync(caFile), isUnverified: false }),
   };
 }

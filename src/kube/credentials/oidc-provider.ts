@@ -1,16 +1,17 @@
 /**
  * The auth provider `oidc` of kubeconfigs, as client-go has it: the id-token of the file, and after its expiry those that the refresh-token gets.
- * The authenticator of client-node refreshes before each use once it has refreshed, loses a refresh-token that the provider does not replace,
- * and never sends the client-secret. Renewed tokens are written into the file, as client-go does: the provider may accept a refresh token once.
+ * Renewed tokens are written into the file, as client-go does: the provider may accept a refresh token once.
  */
 
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../../base/errors.ts';
-import { ownValue, parseJson, isJsonObject, textAt, type JsonObject } from '../../base/json.ts';
+import { objectField, ownValue, parseJson, isJsonObject, textAt, type JsonObject } from '../../base/json.ts';
 import type { Clock } from '../../base/clock.ts';
 import { plainAccess, type RequestHeaders, type ServerAccess } from '../access.ts';
 import { Transport } from '../client/transport.ts';
-import { readTextFile, textOf, type UserEntry } from './kubeconfig-file.ts';
+import { isBase64 } from './kubeconfig-fields.ts';
+import { hasCertificate, NO_CERTIFICATE } from './kubeconfig-rules.ts';
+import { entryError, readTextFile, textOf, type NamedEntry, type UserEntry } from './kubeconfig-file.ts';
 import { proxyFromEnvironment } from './proxy-environment.ts';
 import { StoredTokens, type Tokens } from './stored-tokens.ts';
 
@@ -22,7 +23,7 @@ const EXPIRY_MARGIN_MS = 10_000;
 
 export class OidcProvider {
   readonly #config: JsonObject;
-  readonly #entry: Omit<UserEntry, 'user' | 'cluster'>;
+  readonly #entry: UserEntry;
   readonly #clock: Clock;
   readonly #stored: StoredTokens;
   #tokens: Tokens;
@@ -30,22 +31,23 @@ export class OidcProvider {
   #inFile: Tokens;
   #isWarned = false;
 
-  /** `config`: of the auth provider. */
-  constructor(config: JsonObject, entry: Omit<UserEntry, 'user' | 'cluster'>, clock: Clock) {
+  /** `entry.user`: one that {@link checkAuthProvider} takes. */
+  constructor(entry: UserEntry, clock: Clock) {
+    const config = configOf(entry.user);
     this.#config = config;
     this.#entry = entry;
     this.#clock = clock;
-    this.#stored = new StoredTokens(entry.files, entry.name);
+    this.#stored = new StoredTokens(entry.files, entry.user.name);
     this.#tokens = { idToken: textAt(config, 'id-token'), refreshToken: textAt(config, 'refresh-token') };
     this.#inFile = this.#tokens;
   }
 
-  async applyAuthentication(
-    _: unknown,
-    applied: { readonly headers: Record<string, string> },
-  ): Promise<void> {
+  async applyAuthentication(applied: { readonly headers: Record<string, string> }): Promise<void> {
     applied.headers['Authorization'] = `Bearer ${await this.#token()}`;
   }
+
+  /** The newest refresh token is kept, and an id-token is used until it expires. */
+  forget(): void {}
 
   /** An id-token that has not expired. */
   async #token(): Promise<string> {
@@ -71,7 +73,7 @@ export class OidcProvider {
   async #renew(): Promise<void> {
     const { refreshToken } = this.#tokens;
     if (refreshToken === '') throw new Error('the id-token has expired, and there is no refresh-token');
-    const issuer = this.#required('idp-issuer-url').replace(/\/+$/u, '');
+    const issuer = textAt(this.#config, 'idp-issuer-url').replace(/\/+$/u, '');
     const { body: found } = await this.#request(`${issuer}/.well-known/openid-configuration`);
     const endpoint = textAt(found, 'token_endpoint');
     if (endpoint === '') throw new Error(`${issuer} names no token_endpoint`);
@@ -84,7 +86,11 @@ export class OidcProvider {
   }
 
   #store(): void {
-    const { name, files, warn } = this.#entry;
+    const {
+      user: { name },
+      files,
+      warn,
+    } = this.#entry;
     try {
       if (files.length > 0) this.#stored.write(this.#tokens);
       this.#inFile = this.#tokens;
@@ -99,7 +105,7 @@ export class OidcProvider {
   }
 
   async #refresh(endpoint: string, refreshToken: string): Promise<JsonObject> {
-    const id = this.#required('client-id');
+    const id = textAt(this.#config, 'client-id');
     const secret = textAt(this.#config, 'client-secret');
     const grant = { grant_type: 'refresh_token', refresh_token: refreshToken };
     const inForm = { ...grant, client_id: id, ...(secret === '' ? {} : { client_secret: secret }) };
@@ -142,14 +148,7 @@ export class OidcProvider {
 
   #accessTo(url: URL, headers: RequestHeaders): ServerAccess {
     const access = plainAccess(url.origin);
-    const data = textOf(this.#config, 'idp-certificate-authority-data');
-    const file = textOf(this.#config, 'idp-certificate-authority');
-    const { name, source } = this.#entry;
-    const entry = `users[${name}].auth-provider.config`;
-    const ca =
-      data === undefined
-        ? file && readTextFile(file, `${entry}.idp-certificate-authority`, source)
-        : Buffer.from(data, 'base64');
+    const ca = authorityOf(this.#entry.user);
     return {
       ...access,
       proxyUrl: proxyFromEnvironment(url, process.env),
@@ -157,12 +156,47 @@ export class OidcProvider {
       trust: () => ({ isUnverified: false, ...(ca === undefined ? {} : { ca }) }),
     };
   }
+}
 
-  #required(field: string): string {
-    const value = textAt(this.#config, field);
-    if (value === '') throw new Error(`the id-token has expired, and there is no ${field}`);
-    return value;
-  }
+/** As client-go checks the entry when it loads a kubeconfig, whether or not its tokens are needed. Throws `TerminalError`. */
+export function checkAuthProvider(user: NamedEntry): void {
+  const provider = ownValue(user.fields, 'auth-provider');
+  if (provider === undefined) return;
+  const name = textAt(provider, 'name');
+  const plugin = Object.hasOwn(PLUGINS, name) ? PLUGINS[name] : undefined;
+  if (name !== 'oidc')
+    throw entryError(
+      user,
+      'auth-provider',
+      `${JSON.stringify(name)} is not supported; use ${plugin ?? 'an exec plugin'}`,
+    );
+  for (const field of ['idp-issuer-url', 'client-id'])
+    if (textAt(provider, 'config', field) === '')
+      throw entryError(user, `auth-provider.config.${field}`, 'is missing; add it, or log in again');
+  authorityOf(user);
+}
+
+/** Of the providers that kubectl had before 1.26, what is used instead. */
+const PLUGINS: Readonly<Record<string, string>> = {
+  gcp: 'the exec plugin gke-gcloud-auth-plugin',
+  azure: 'the exec plugin kubelogin (https://github.com/Azure/kubelogin)',
+};
+
+function configOf({ fields }: NamedEntry): JsonObject {
+  return objectField(objectField(fields, 'auth-provider'), 'config');
+}
+
+/** Of the provider, in PEM. Throws `TerminalError`. */
+function authorityOf(user: NamedEntry): string | Buffer | undefined {
+  const [data, file] = ['-data', ''].map((end) => textOf(configOf(user), `idp-certificate-authority${end}`));
+  const field = `auth-provider.config.idp-certificate-authority${data === undefined ? '' : '-data'}`;
+  if (data === undefined && file === undefined) return undefined;
+  const pem =
+    data === undefined
+      ? readTextFile(file ?? '', user, field)
+      : isBase64(data) && Buffer.from(data, 'base64');
+  if (pem === false || !hasCertificate(pem)) throw entryError(user, field, NO_CERTIFICATE);
+  return pem;
 }
 
 /** Undefined: it is not a JSON object. The error of the parser would show the text, which may have a token. */

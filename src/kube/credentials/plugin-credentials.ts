@@ -1,11 +1,9 @@
-/** Credentials of an exec plugin or an auth provider: one call at a time, and a pause between renewals. */
+/** Credentials of an exec plugin or of the auth provider `oidc`: one call at a time, and a pause between renewals. */
 
-import { loadAuthenticator, type User } from './client-node-parts.ts';
 import type { Clock } from '../../base/clock.ts';
-import { isJsonObject, objectField } from '../../base/json.ts';
 import type { ClientCertificate, Credentials, RequestHeaders } from '../access.ts';
 import { ExecPlugin } from './exec-plugin.ts';
-import { textOf, type UserEntry } from './kubeconfig-file.ts';
+import type { UserEntry } from './kubeconfig-file.ts';
 import { OidcProvider } from './oidc-provider.ts';
 import { TransportError } from '../types.ts';
 
@@ -17,13 +15,14 @@ export interface PluginOptions {
   readonly certificate: Credentials['certificate'];
 }
 
-/** The interface of client-node's authenticators. */
 interface Authenticator {
-  applyAuthentication(user: User, options: Applied): Promise<void>;
+  applyAuthentication(applied: Applied): Promise<void>;
+  /** What it returned is not accepted any more. */
+  forget(): void;
 }
 
-interface Applied {
-  headers: Record<string, string>;
+export interface Applied {
+  readonly headers: Record<string, string>;
   cert?: string;
   key?: string;
 }
@@ -39,12 +38,8 @@ export function pluginCredentials(options: PluginOptions): Credentials {
 
 class PluginCredentials implements Credentials {
   readonly #options: PluginOptions;
-  readonly #user: User;
   readonly #what: string;
-  /** Kept when its token is rejected: it has the newest refresh token. */
-  readonly #oidc: OidcProvider | undefined;
-  readonly #exec: ExecPlugin | undefined;
-  #authenticator: Promise<Authenticator> | undefined;
+  readonly #authenticator: Authenticator;
   #applied: Applied | undefined;
   #headers: RequestHeaders = {};
   #freshUntilMs = -Infinity;
@@ -52,15 +47,12 @@ class PluginCredentials implements Credentials {
   #renewedAtMs = -Infinity;
 
   constructor(options: PluginOptions) {
-    const { name, user } = options.entry;
+    const { entry, clock } = options;
+    const { name, fields } = entry.user;
+    const isExec = 'exec' in fields;
     this.#options = options;
-    const provider = user['auth-provider'];
-    const kind = isJsonObject(provider) ? (textOf(provider, 'name') ?? '') : 'exec';
-    this.#what = `the credential plugin of user ${name} (${kind})`;
-    this.#user = { name, authProvider: provider };
-    if (isJsonObject(user['exec'])) this.#exec = new ExecPlugin(options.entry, options.clock);
-    if (kind !== 'oidc' || !isJsonObject(provider)) return;
-    this.#oidc = new OidcProvider(objectField(provider, 'config'), options.entry, options.clock);
+    this.#what = `the credential plugin of user ${name} (${isExec ? 'exec' : 'oidc'})`;
+    this.#authenticator = isExec ? new ExecPlugin(entry, clock) : new OidcProvider(entry, clock);
   }
 
   headers(): RequestHeaders | Promise<RequestHeaders> {
@@ -78,8 +70,7 @@ class PluginCredentials implements Credentials {
     if (nowMs - this.#renewedAtMs < RENEWAL_PAUSE_MS) return false;
     this.#renewedAtMs = nowMs;
     this.#freshUntilMs = -Infinity;
-    this.#exec?.forget();
-    this.#authenticator = undefined; // drops its cached credential
+    this.#authenticator.forget();
     return true;
   }
 
@@ -97,11 +88,8 @@ class PluginCredentials implements Credentials {
   async #callPlugin(): Promise<Applied> {
     const applied: Applied = { headers: {} };
     try {
-      const authenticator =
-        this.#exec ?? this.#oidc ?? (await (this.#authenticator ??= createAuthenticator(this.#user)));
-      await authenticator.applyAuthentication(this.#user, applied);
+      await this.#authenticator.applyAuthentication(applied);
     } catch (cause) {
-      this.#authenticator = undefined;
       const why =
         cause instanceof Error ? cause.message.trim().replace(/\s+/g, ' ').slice(0, 700) : String(cause);
       throw new TransportError(`${this.#what} failed: ${why}`, { cause });
@@ -117,17 +105,5 @@ class PluginCredentials implements Credentials {
     this.#applied = applied;
     this.#freshUntilMs = this.#options.clock.monotonicMs() + FRESH_MS;
     return applied;
-  }
-}
-
-async function createAuthenticator(user: User): Promise<Authenticator> {
-  const provider: unknown = user.authProvider;
-  const name = isJsonObject(provider) ? provider['name'] : undefined;
-  switch (name) {
-    case 'gcp':
-    case 'azure':
-      return (await loadAuthenticator[name]()) as Authenticator; // its options are those of https, of which it sets what Applied has
-    default:
-      throw new Error(`there is no auth provider ${JSON.stringify(name)}; use an exec plugin`);
   }
 }

@@ -16,9 +16,10 @@ import {
 } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { isMap, isScalar, isSeq, parse, parseDocument, type Pair, type YAMLMap } from 'yaml';
+import { isMap, isScalar, isSeq, type Pair, type YAMLMap } from 'yaml';
 import { isJsonObject, setOwn, textAt, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { SCALARS } from './kubeconfig-file.ts';
+import { parseYaml } from '../../base/yaml/document.ts';
+import { editableYaml } from '../../base/yaml/write.ts';
 
 export interface Tokens {
   readonly idToken: string;
@@ -77,7 +78,7 @@ export class StoredTokens {
       try {
         const file = realpathSync(path);
         const text = readFileSync(file, 'utf8');
-        const config = configOf(parse(text, SCALARS) as JsonValue, this.#user); // plain data
+        const config = configOf(parseYaml(text).json, this.#user);
         if (config !== undefined) return { file, text, config };
       } catch {
         continue; // it was readable before, and may be replaced at this moment
@@ -107,18 +108,10 @@ export function withTokens(text: string, user: string, tokens: Tokens): string |
     if (edit === undefined) return undefined;
     next = next.slice(0, edit.from) + edit.text + next.slice(edit.to);
   }
-  const wanted = parse(text, SCALARS) as JsonValue; // plain data
+  const wanted = parseYaml(text).json;
   const config = configOf(wanted, user);
   for (const [key, value] of Object.entries(fields)) if (config !== undefined) setOwn(config, key, value);
-  return isDeepStrictEqual(parsed(next), wanted) ? next : undefined;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return parse(text, SCALARS);
-  } catch {
-    return undefined;
-  }
+  return isDeepStrictEqual(parseYaml(next).json, wanted) ? next : undefined;
 }
 
 interface Edit {
@@ -132,7 +125,7 @@ function editOf(
   user: string,
   { key, value }: { readonly key: string; readonly value: string },
 ): Edit | undefined {
-  const users = parseDocument(text, SCALARS).get('users', true);
+  const users = editableYaml(text).get('users', true);
   const entry = isSeq(users) ? users.items.find((one) => isMap(one) && one.get('name') === user) : undefined;
   const config = isMap(entry) ? entry.getIn(CONFIG_PATH, true) : undefined;
   if (!isMap(config)) return undefined;

@@ -1,15 +1,15 @@
 /** Exec plugins: what they are told and which answers are credentials, beside client-go; and that no error shows what they print. */
 
 import { rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ExecPlugin } from '../../../src/kube/credentials/exec-plugin.ts';
-import { messageOf } from '../../../src/base/errors.ts';
 import { parseJson } from '../../../src/base/json.ts';
 import { writeYaml } from '../../../src/base/yaml/write.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { goProgram, hasGo } from '../../support/go-program.ts';
+import { hasGo } from '../../support/go-program.ts';
+import { inClientGo, inThisProgram, type Result } from './connections.ts';
 import { base64, certificate, kubeconfig, load, problem, put, ROOT, type Parts } from './kubeconfig-files.ts';
 
 afterAll(() => rmSync(ROOT, { recursive: true, force: true }));
@@ -37,24 +37,7 @@ function printing(output: string, apiVersion = V1): Loaded {
   });
 }
 
-interface Result {
-  readonly authorization: string;
-  readonly certificate: boolean;
-  readonly error?: string;
-}
-
-async function ours({ text }: Loaded): Promise<Result> {
-  try {
-    const { credentials } = load(text);
-    const headers = await credentials.headers();
-    const isCertified = (await credentials.certificate()) !== undefined;
-    return { authorization: String(headers['authorization'] ?? ''), certificate: isCertified };
-  } catch (error) {
-    return { authorization: '', certificate: false, error: messageOf(error) };
-  }
-}
-
-const runGo = goProgram<Result>(join(import.meta.dirname, 'go-exec'));
+const ours = ({ file }: Loaded): Promise<Result> => inThisProgram({ kubeconfig: file });
 
 const PAIR = { clientCertificateData: certificate('client.crt'), clientKeyData: certificate('client.key') };
 
@@ -162,24 +145,28 @@ function telling(cluster: string, setting: string, more = ''): Parts {
 }
 
 /** Without a plugin, the token alone. */
-function told({ authorization }: Result): unknown {
+function told(result: Result): unknown {
+  const authorization = 'error' in result ? '' : result.authorization;
   const text = Buffer.from(authorization.slice('Bearer '.length), 'base64').toString();
   return text.startsWith('{') ? parseJson(text) : authorization;
+}
+
+function inGo(configs: readonly Loaded[]): Result[] {
+  return inClientGo(configs.map(({ file }) => ({ kubeconfig: file })));
 }
 
 describe.skipIf(!hasGo)('beside client-go', () => {
   test('the same answers are credentials', async () => {
     const outputs = fc.sample(printed, { numRuns: RUNS, seed: SEED });
     const configs = outputs.map((output) => printing(output));
-    const go = runGo(configs.map(({ file }) => ({ kubeconfig: file })));
+    const go = inGo(configs);
     const wrong: object[] = [];
     let accepted = 0;
     for (const [index, config] of configs.entries()) {
-      const [mine, theirs] = [await ours(config), go[index]];
-      const isSame = mine.authorization === theirs?.authorization && mine.certificate === theirs.certificate;
-      if ((mine.error === undefined) !== (theirs?.error === undefined) || !isSame)
-        wrong.push({ output: outputs[index], mine, theirs });
-      accepted += Number(mine.error === undefined);
+      const [mine, theirs] = [await ours(config), go[index] ?? { error: '' }];
+      const isSame = 'error' in mine ? 'error' in theirs : isDeepStrictEqual(mine, theirs);
+      if (!isSame) wrong.push({ output: outputs[index], mine, theirs });
+      accepted += Number(!('error' in mine));
     }
     expect(wrong.slice(0, 3)).toEqual([]);
     expect(accepted).toBeGreaterThan(RUNS / 20);
@@ -196,12 +183,10 @@ describe.skipIf(!hasGo)('beside client-go', () => {
         user: `exec: {apiVersion: ${V1}, command: nowhere, interactiveMode: Never}${more}`,
       })),
     ].map(configOf);
-    const go = runGo(all.map(({ file }) => ({ kubeconfig: file })));
+    const go = inGo(all);
     for (const [index, config] of all.entries()) {
-      const [mine, theirs] = [await ours(config), go[index] ?? { authorization: '', certificate: false }];
-      expect(mine.error === undefined, `${config.text} ${mine.error} ${theirs.error}`).toBe(
-        theirs.error === undefined,
-      );
+      const [mine, theirs] = [await ours(config), go[index] ?? { error: '' }];
+      expect('error' in mine, `${config.text} ${JSON.stringify([mine, theirs])}`).toBe('error' in theirs);
       expect(told(mine)).toEqual(told(theirs));
     }
   });
@@ -232,7 +217,8 @@ describe('what a plugin prints', () => {
       ['Zqvwxyz', JSON.stringify({ apiVersion: V1, status: { token: 'Zqvwxyz\nä€' } })],
     ] as const;
     for (const [, output] of outputs) {
-      const { error = '' } = await ours(printing(output ?? ''));
+      const result = await ours(printing(output ?? ''));
+      const error = 'error' in result ? result.error : '';
       expect(error).not.toBe('');
       expect(error).not.toContain('Zq');
     }
@@ -258,7 +244,12 @@ describe('the entry of a plugin', () => {
     const exec = { apiVersion: V1, command: 'x', interactiveMode: 'Always' };
     const make = (): unknown =>
       new ExecPlugin(
-        { user: { exec }, name: 'u', source: 'f', cluster: {}, files: [], warn: () => undefined },
+        {
+          user: { kind: 'user', name: 'u', source: 'f', fields: { exec }, lines: {} },
+          cluster: {},
+          files: [],
+          warn: () => undefined,
+        },
         new FakeClock(),
         true,
       );

@@ -27,10 +27,8 @@ describe('a kubeconfig', () => {
   });
 
   test.each([
-    ['digits', 'token: 12345678901234567890', 'Bearer 12345678901234567890'],
-    ['an exponent', 'token: 12e45', 'Bearer 12e45'],
-    ['hexadecimal', 'token: 0x1f', 'Bearer 0x1f'],
-    ['a line end', 'token: "abc\\n"', 'Bearer abc'],
+    ['digits in quotes', 'token: "12345678901234567890"', 'Bearer 12345678901234567890'],
+    ['digits and a tag', 'token: !!str 12e45', 'Bearer 12e45'],
     ['a file that does not exist', 'token: abc, tokenFile: /nowhere/token', 'Bearer abc'],
     ['a name and a password', 'username: me, password: "s:c"', `Basic ${base64('me:s:c')}`],
   ])('a token with %s', async (_, user, authorization) => {
@@ -72,7 +70,9 @@ describe('a kubeconfig', () => {
       { kubeconfig: file, context: '' },
       { clock: new FakeClock(), env: {}, warn },
     );
-    expect(Object.keys(await credentials.headers()).length > 0).toBe(isSent);
+    const { authorization, ...others } = await credentials.headers();
+    expect(authorization !== undefined).toBe(isSent);
+    expect(others).toEqual(user.includes('as: jane') ? { 'impersonate-user': 'jane' } : {});
     expect(warnings).toEqual(
       isSent
         ? []
@@ -148,10 +148,10 @@ describe('a kubeconfig', () => {
     [
       'no YAML: where, and nothing of what is written there',
       'users: [{token: s3cr3t}]]',
-      /config is not YAML: line 1, column 25$/,
+      /config is not YAML: line 1, column 25: unexpected token$/,
     ],
     ['no mapping', '- a', /is not a kubeconfig: it is not a mapping/],
-    ['a list that is none', 'clusters: 5', /clusters is not a list/],
+    ['a list that is none', 'clusters: 5', /config, line 1: clusters must be a list, but is a number/],
     ['no current context', { tail: '' }, /has no current-context; choose one of: x, other/],
     [
       'a context that is not there',
@@ -161,15 +161,22 @@ describe('a kubeconfig', () => {
     [
       'a context without a cluster',
       { context: 'user: u' },
-      /context x is unusable: context.cluster is missing/,
+      /config, line 5: contexts\[x\].cluster is missing; there are: c/,
     ],
-    ['a cluster that is not there', { context: 'cluster: d, user: u' }, /has no cluster "d"; there are: c/],
-    ['a user that is not there', { context: 'cluster: c, user: v' }, /has no user "v"; there are: u/],
-    ['a cluster without a server', { cluster: 'a: b' }, /cluster c is unusable: cluster.server is missing/],
+    [
+      'a cluster that is not there',
+      { context: 'cluster: d, user: u' },
+      /config, line 5: contexts\[x\].cluster is "d", which is not there; there are: c/,
+    ],
+    [
+      'a cluster without a server',
+      { cluster: 'a: b' },
+      /config, line 3: clusters\[c\].server is missing; add/,
+    ],
     [
       'a server that is not a URL',
-      { cluster: 'server: "10.0.0.1:6443"' },
-      /server "10.0.0.1:6443" is not an http or https URL/,
+      { cluster: 'server: "https://10.0.0.1:6443x"' },
+      /config, line 3: clusters\[c\].server "https:\/\/10.0.0.1:6443x" is not an http or https URL/,
     ],
     [
       'an authority that is not there',
@@ -179,7 +186,7 @@ describe('a kubeconfig', () => {
     [
       'an authority that is not a certificate',
       { cluster: `server: "https://h", certificate-authority-data: ${base64('junk')}` },
-      /certificate-authority is not a certificate in PEM/,
+      /clusters\[c\].certificate-authority-data is not a certificate in PEM/,
     ],
     [
       'a certificate that is not there',
@@ -189,14 +196,14 @@ describe('a kubeconfig', () => {
     [
       'a certificate without its key',
       { user: `client-certificate-data: ${base64(certificate('client.crt'))}` },
-      /users\[u\] has no client-key/,
+      /users\[u\].client-certificate-data has no client-key or client-key-data beside it/,
     ],
     [
       'a key of another certificate',
       {
         user: `client-certificate-data: ${base64(certificate('client.crt'))}, client-key-data: ${base64(certificate('server.key'))}`,
       },
-      /users\[u\]: client-certificate and client-key are not a PEM certificate and its key/,
+      /users\[u\].client-certificate-data and its key are not a PEM certificate and its key/,
     ],
     [
       'a token file that is not there',
@@ -437,7 +444,6 @@ describe('a kubeconfig in a Secret', () => {
     ['users[u].exec', { user: 'token: abc, exec: {command: /bin/true}' }],
     ['users[u].auth-provider', { user: 'auth-provider: {name: oidc}' }],
     ['users[u].tokenFile', { user: 'tokenFile: /etc/hostname' }],
-    ['users[u].token-file', { user: 'token-file: /etc/hostname' }],
     ['users[u].client-certificate', { user: 'client-certificate: /etc/hostname' }],
     ['users[u].client-key', { user: 'client-key: /etc/hostname' }],
     ['users[u].username', { user: 'username: a, password: b' }],
@@ -449,7 +455,13 @@ describe('a kubeconfig in a Secret', () => {
     ['clusters[c].proxy-url', { cluster: 'server: "https://127.0.0.1", proxy-url: "http://127.0.0.1:1"' }],
   ])('is refused with %s', async (field, parts) => {
     await expect(fromSecret(parts)).rejects.toThrow(
-      `Secret ns/vc-my of the host cluster: ${field} is not accepted in a kubeconfig from a Secret`,
+      `of the host cluster, line ${field.startsWith('users') ? 4 : 3}: ${field} is not accepted in a kubeconfig from a Secret`,
+    );
+  });
+
+  test('that names a user that is not there is refused', async () => {
+    await expect(fromSecret({ context: 'cluster: c, user: v' })).rejects.toThrow(
+      /of the host cluster, line 5: contexts\[x\].user is "v", which is not there; there are: u/,
     );
   });
 

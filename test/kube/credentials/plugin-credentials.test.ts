@@ -224,10 +224,13 @@ describe('an exec plugin', () => {
     await expect(credentials.headers(), 'and the next try is a new one').rejects.toThrow(message);
   });
 
-  test('an auth provider that is no longer supported', async () => {
-    const { credentials } = load({ user: 'auth-provider: {name: magic}' });
-    await expect(credentials.headers()).rejects.toThrow(
-      /there is no auth provider "magic"; use an exec plugin/,
+  test.each([
+    ['magic', /users\[u\]\.auth-provider "magic" is not supported; use an exec plugin$/],
+    ['gcp', /"gcp" is not supported; use the exec plugin gke-gcloud-auth-plugin$/],
+    ['azure', /"azure" is not supported; use the exec plugin kubelogin/],
+  ])('stands in for the auth provider %s', (name, message) => {
+    expect(() => load({ user: `auth-provider: {name: ${name}, config: {access-token: abc}}` })).toThrow(
+      message,
     );
   });
 });

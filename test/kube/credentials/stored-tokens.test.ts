@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
+import { parseYaml } from '../../../src/base/yaml/document.ts';
 import type { ServerAccess } from '../../../src/kube/access.ts';
 import { loadClusterAccess } from '../../../src/kube/credentials/kubeconfig.ts';
 import { withTokens } from '../../../src/kube/credentials/stored-tokens.ts';
@@ -22,7 +23,7 @@ function block(tokens: string, more = ''): string {
 apiVersion: v1
 kind: Config
 current-context: x   # the usual one
-contexts: [{name: x, context: {cluster: c, user: u}}, {name: y, context: {cluster: c, user: u}}]
+contexts: [{name: x, context: {cluster: c, user: u}}, {name: z, context: {cluster: c, user: u}}]
 clusters:
 - name: c
   cluster: {server: "http://127.0.0.1:1"}
@@ -110,6 +111,7 @@ describe('the text of a kubeconfig', () => {
         (users, how) => {
           const name = users[0]?.name ?? '';
           const text = stringify({ users }, how);
+          fc.pre(parseYaml(text).isReadable); // what YAML 1.1 refuses is no kubeconfig
           const [next, wanted] = [withTokens(text, name, TOKENS) ?? '', text].map(
             (one) => parse(one, { schema: 'failsafe' }) as { users: typeof users },
           );
@@ -193,7 +195,7 @@ describe('a provider that accepts each refresh token once', () => {
     const clock = new FakeClock();
     await using provider = await startProvider(clock);
     const file = configAt(provider.url);
-    const all = ['x', 'y', 'x'].map(async (context) => load(file, { clock, context }).credentials.headers());
+    const all = ['x', 'z', 'x'].map(async (context) => load(file, { clock, context }).credentials.headers());
     const [first, ...others] = await Promise.all(all);
     expect(provider.used).toEqual(['r0']);
     expect(others).toEqual([first, first]);
@@ -216,10 +218,10 @@ describe('a provider that accepts each refresh token once', () => {
     const file = configAt(provider.url);
     const link = join(dirname(file), 'link');
     symlinkSync(file, link);
-    const contexts = put(`stored/${(folders += 1)}/contexts`, 'current-context: y\n');
+    const contexts = put(`stored/${(folders += 1)}/contexts`, 'current-context: z\n');
     const env = { KUBECONFIG: `${contexts}:${link}` };
     await load(link, { clock, env }).credentials.headers();
-    expect(readFileSync(contexts, 'utf8')).toBe('current-context: y\n');
+    expect(readFileSync(contexts, 'utf8')).toBe('current-context: z\n');
     expect(readFileSync(file, 'utf8')).toContain('"r1"');
     expect(lstatSync(link).isSymbolicLink()).toBe(true);
   });
