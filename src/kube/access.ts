@@ -63,6 +63,12 @@ export function plainAccess(server: string, token = ''): ServerAccess {
   };
 }
 
+/** Whether credentials may be sent: through TLS, or where nobody else reads them on the way, to a server on this machine and not through a proxy elsewhere. */
+export function takesCredentials({ server, proxyUrl }: Pick<ServerAccess, 'server' | 'proxyUrl'>): boolean {
+  const url = new URL(server);
+  return url.protocol === 'https:' || [url, new URL(proxyUrl ?? url)].every(isLoopback);
+}
+
 /** A server on the same machine. */
 export function isLoopback({ hostname }: URL): boolean {
   return /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname);

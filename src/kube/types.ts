@@ -12,6 +12,8 @@ export interface RequestOptions {
   timeoutMs?: number;
   /** Called immediately before the request is sent. If it throws, nothing is sent and the request rejects with that error. */
   beforeSend?: () => void;
+  /** The body has a credential, which is not sent without TLS: the request rejects with a `TransportError` then. */
+  isSecret?: boolean;
   /** Reads are retried within the timeout after 429 and 503; false leaves that to the caller. */
   isRetried?: boolean;
 }

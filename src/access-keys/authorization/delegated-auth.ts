@@ -138,7 +138,10 @@ export function hostReviews(client: Pick<ClusterClient, 'request'>) {
     const apiVersion = path.split('/').slice(2, 4).join('/');
     const body: JsonObject = { apiVersion, kind, metadata: {}, spec };
     try {
-      const answer = await client.request('POST', path, body, { timeoutMs: TIMEOUT_MS });
+      const answer = await client.request('POST', path, body, {
+        timeoutMs: TIMEOUT_MS,
+        isSecret: path === TOKEN_REVIEWS,
+      });
       if (isJsonObject(answer) && isJsonObject(answer['status'])) return answer['status'];
       throw new MalformedResponseError(`the response to a ${kind} has no status`);
     } catch (error) {

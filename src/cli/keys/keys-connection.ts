@@ -16,6 +16,7 @@ import { openLocalAdministrator } from '../../access-keys/credentials/master-key
 import { proxyFromEnvironment } from '../../kube/credentials/proxy-environment.ts';
 import { addConfigOptions, loaderInput, managementInput } from '../config-options.ts';
 import { MANAGEMENT_API_VERSION } from '../../access-keys/identity.ts';
+import { takesCredentials } from '../../kube/access.ts';
 import { responseError } from '../../kube/client/responses.ts';
 import { throughProxy, verifiedAs } from '../../kube/client/transport.ts';
 import type { StatusError } from '../../kube/status-error.ts';
@@ -292,7 +293,12 @@ export class ApiClient implements AsyncDisposable {
   readonly connection: ApiConnection;
   readonly #agent: Agent;
 
+  /** Throws a `TerminalError` if the access key would be sent without TLS. */
   constructor(connection: ApiConnection) {
+    if (!takesCredentials(connection))
+      throw new TerminalError(
+        `${connection.server} is not an https URL, and no access key is sent to another machine without TLS: name the https URL of the API with --server`,
+      );
     this.connection = connection;
     const connect = buildConnector(tlsOptions(connection.trust));
     this.#agent = new Agent({ connect: throughProxy(connection.proxyUrl, connect) });

@@ -211,6 +211,7 @@ class RestClient implements WatchClient {
       body: body === undefined ? undefined : JSON.stringify(body),
       signal: options.signal,
       beforeSend: options.beforeSend,
+      isSecret: options.isSecret,
     };
   }
 

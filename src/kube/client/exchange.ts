@@ -18,6 +18,8 @@ export interface HttpRequest {
   readonly body?: string | undefined;
   readonly contentType?: string;
   readonly accept?: string;
+  /** The body has a credential, or the response says where one is sent: it is sent where `takesCredentials` allows it alone. */
+  readonly isSecret?: boolean | undefined;
   /** The response may be large: over a network, compression is requested. */
   readonly isBulky?: boolean;
   readonly signal?: AbortSignal | undefined;

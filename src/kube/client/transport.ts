@@ -9,6 +9,7 @@ import type { TokenBucket } from '../../base/token-bucket.ts';
 import { TransportError } from '../types.ts';
 import {
   isLoopback,
+  takesCredentials,
   type ClientCertificate,
   type RequestHeaders,
   type ServerAccess,
@@ -129,9 +130,10 @@ export class Transport {
     return await this.#exchange(request, renewed);
   }
 
-  /** The kubeconfig may name another server now. */
+  /** The kubeconfig may name another server or proxy now. */
   #follow(): void {
-    if (this.#options.access.server === this.#address.server) return;
+    const { server, proxyUrl } = this.#options.access;
+    if (server === this.#address.server && proxyUrl === this.#address.proxyUrl) return;
     this.#address = addressOf(this.#options);
     this.#renewConnections();
   }
@@ -140,6 +142,7 @@ export class Transport {
     return new Promise((resolve, reject) => {
       const exchange = new Exchange(request, this.#address.limits, { resolve, reject });
       try {
+        if (request.isSecret === true && !this.#address.takesCredentials) throw new Error(NOT_SECURE);
         this.#poolFor(request).dispatch(
           {
             path: this.#address.basePath + request.path,
@@ -164,6 +167,8 @@ export class Transport {
       'user-agent': this.#options.userAgent,
       ...credentials,
     };
+    // The server may be another one by now than the one that the credentials were read for.
+    if (!this.#address.takesCredentials) delete headers['authorization'];
     if (request.isBulky === true && !this.#address.isLocal) headers['accept-encoding'] = 'gzip';
     if (request.body !== undefined) headers['content-type'] = request.contentType ?? 'application/json';
     return headers;
@@ -201,9 +206,14 @@ export class Transport {
   }
 }
 
-/** What follows from the URL of the server. */
+const NOT_SECURE =
+  'its URL is not an https URL, and no credential is sent to another machine without TLS; name its https URL';
+
+/** What follows from the URLs of the server and of the proxy. */
 interface Address {
   readonly server: string;
+  readonly proxyUrl: string | undefined;
+  readonly takesCredentials: boolean;
   readonly basePath: string;
   /** On the same machine compression costs more than it saves. */
   readonly isLocal: boolean;
@@ -211,7 +221,7 @@ interface Address {
 }
 
 function addressOf({
-  access: { server },
+  access: { server, proxyUrl },
   clock,
   input,
   pace,
@@ -221,6 +231,8 @@ function addressOf({
   const { host, pathname } = url;
   return {
     server,
+    proxyUrl,
+    takesCredentials: takesCredentials({ server, proxyUrl }),
     basePath: pathname === '/' ? '' : pathname.replace(/\/+$/, ''),
     isLocal: isLoopback(url),
     limits: { clock, host, responseBytesMax, pace, input },

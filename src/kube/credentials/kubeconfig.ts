@@ -8,7 +8,7 @@ import { SECRETS, type NamespacedName } from '../object.ts';
 import { StatusError } from '../status-error.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, objectList, ownValue, text, type JsonObject } from '../../base/json.ts';
-import { isLoopback, type Credentials, type ServerAccess, type ServerTrust } from '../access.ts';
+import { takesCredentials, type Credentials, type ServerAccess, type ServerTrust } from '../access.ts';
 import { createCredentials, impersonationAlone } from './credentials.ts';
 import {
   entryError,
@@ -263,30 +263,34 @@ function accessOf(
   const trust = trustSource(cluster);
   if (isSecure) checkAuthority(trust(), cluster);
   const server = withoutSlash(url.href);
-  const proxyUrl = textOf(cluster.fields, 'proxy-url');
+  const proxy = textOf(cluster.fields, 'proxy-url');
+  const proxyUrl =
+    proxy === undefined
+      ? proxyFromEnvironment(url, env)
+      : httpProxy(proxy, entryError(cluster, 'proxy-url', '').message.trim());
+  const entry = { user, cluster: clusterInfo(other || written, cluster), files, warn };
   return {
     server,
     namespace: selected.namespace,
     description: `context ${selected.context} of ${source}`,
-    proxyUrl:
-      proxyUrl === undefined
-        ? proxyFromEnvironment(url, env)
-        : httpProxy(proxyUrl, entryError(cluster, 'proxy-url', '').message.trim()),
-    credentials: credentialsFor(
-      url,
-      { user, cluster: clusterInfo(other || written, cluster), files, warn },
-      clock,
-    ),
+    proxyUrl,
+    credentials: credentialsFor({ server, proxyUrl }, entry, clock),
     trust,
   };
 }
 
-/** As client-go, which reads no credential for a server without TLS, but impersonates. One on this machine gets them: nobody else reads them on the way. */
-function credentialsFor(url: URL, entry: UserEntry, clock: Clock): Credentials {
+/** As client-go, which reads no credential for a server without TLS, but impersonates. A server on this machine gets them here. */
+function credentialsFor(
+  target: Pick<ServerAccess, 'server' | 'proxyUrl'>,
+  entry: UserEntry,
+  clock: Clock,
+): Credentials {
   const { name, fields, source } = entry.user;
-  if (url.protocol === 'https:' || isLoopback(url)) return createCredentials(entry, clock);
+  if (takesCredentials(target)) return createCredentials(entry, clock);
   if (Object.keys(fields).some((field) => !/^(?:as(?:-.*)?|extensions)$/u.test(field)))
-    entry.warn(`${source}: ${url.origin} gets no credential of user ${name}, because it is not an https URL`);
+    entry.warn(
+      `${source}: ${new URL(target.server).origin} gets no credential of user ${name}, because it is not an https URL`,
+    );
   return impersonationAlone(entry.user);
 }
 
@@ -366,12 +370,13 @@ function inClusterAccess({
   readTextFile(caFile, { ...user, kind: 'cluster', name: 'ca.crt' }, '');
   const namespaceFile = join(folder, 'namespace');
   const server = withoutSlash(other || `https://${isIPv6(host) ? `[${host}]` : host}:${port}`);
+  const proxyUrl = proxyFromEnvironment(new URL(server), env);
   return {
     server,
-    proxyUrl: proxyFromEnvironment(new URL(server), env),
+    proxyUrl,
     namespace: existsSync(namespaceFile) ? readFileSync(namespaceFile, 'utf8').trim() : '',
     description: source,
-    credentials: credentialsFor(new URL(server), { user, cluster: {}, files: [], warn }, clock),
+    credentials: credentialsFor({ server, proxyUrl }, { user, cluster: {}, files: [], warn }, clock),
     trust: () => ({ ca: readFileSync(caFile), isUnverified: false }),
   };
 }

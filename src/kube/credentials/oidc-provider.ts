@@ -135,6 +135,7 @@ export class OidcProvider {
     const { status, text } = await transport.send({
       method: form === undefined ? 'GET' : 'POST',
       path: url.pathname + url.search,
+      isSecret: true,
       timeoutMs: TIMEOUT_MS,
       ...(form && {
         body: new URLSearchParams(form).toString(),
