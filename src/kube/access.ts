@@ -1,5 +1,7 @@
 /** Address, credentials and trust settings of an API server, as a kubeconfig defines them. */
 
+import { unmappedAddress } from '../base/ip-address.ts';
+
 /** Lower-case names. Of several values, each is sent in a header of its own. */
 export interface RequestHeaders {
   readonly authorization?: string;
@@ -71,5 +73,5 @@ export function takesCredentials({ server, proxyUrl }: Pick<ServerAccess, 'serve
 
 /** A server on the same machine. */
 export function isLoopback({ hostname }: URL): boolean {
-  return /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname);
+  return /^(?:localhost|127\.[\d.]+|::1)$/u.test(unmappedAddress(hostname.replace(/^\[|\]$/gu, '')));
 }

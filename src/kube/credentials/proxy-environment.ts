@@ -1,8 +1,9 @@
 /** The proxy that the environment names for a server, as client-go reads it (golang.org/x/net/http/httpproxy). */
 
-import { BlockList, isIP } from 'node:net';
+import { BlockList, isIP, isIPv6 } from 'node:net';
+import { domainToASCII } from 'node:url';
 import { TerminalError } from '../../base/errors.ts';
-import { canonicalAddress } from '../../base/ip-address.ts';
+import { unmappedAddress } from '../../base/ip-address.ts';
 import { isLoopback } from '../access.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -27,46 +28,66 @@ function valueOf(env: Environment, name: string): string {
   return (env[name] || env[name.toLowerCase()] || '').trim();
 }
 
-function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[|\]$/gu, '').toLowerCase();
-}
-
-/** Entries: `*`, an address, a CIDR, a domain with all below it, or `.domain` and `*.domain` for those below it alone; each with an optional port. */
+/**
+ * Entries: `*`, an address, a CIDR, a domain with all below it, or `.domain` and `*.domain` for those below it alone; all but CIDRs with an
+ * optional port. Others have no effect, such as an IPv6 address in brackets without a port.
+ */
 function isExcepted(server: URL, list: string): boolean {
-  return list
-    .split(',')
-    .map((entry) => entry.trim().toLowerCase())
-    .some((entry) => entry !== '' && matches(entry, server));
+  const entries = list.split(',').map((entry) => entry.trim().toLowerCase());
+  return entries.includes('*') || entries.some((entry) => entry !== '' && matches(entry, server));
 }
 
 function matches(entry: string, server: URL): boolean {
-  if (entry === '*') return true;
-  const host = hostOf(server);
-  if (entry.includes('/')) return isInRange(host, entry);
+  const host = unmappedAddress(server.hostname.replace(/^\[|\]$/gu, ''));
+  const cidr = cidrOf(entry);
+  if (cidr !== undefined) return isInRange(host, cidr);
   const { name, port } = withPort(entry);
-  if (port !== undefined && port !== (server.port || (server.protocol === 'https:' ? '443' : '80')))
-    return false;
-  if (isIP(name) !== 0) return host === canonicalAddress(name);
+  const isPort = port === '' || port === (server.port || (server.protocol === 'https:' ? '443' : '80'));
+  if (!isPort || name === '') return false;
+  if (isAddress(name)) return host === unmappedAddress(name);
+  return isIP(host) === 0 && isInDomain(host, name);
+}
+
+function isInDomain(host: string, name: string): boolean {
   const domain = name.replace(/^\*(?=\.)/u, '');
-  if (domain.startsWith('.')) return host.endsWith(domain);
-  return host === domain || host.endsWith(`.${domain}`);
+  const below = domain.replace(/^\.?/u, '.');
+  const ascii = /^[\0-\x7f]*$/u.test(below) ? below : `.${domainToASCII(below.slice(1)) || below.slice(1)}`;
+  return host.endsWith(ascii) || (!domain.startsWith('.') && `.${host}` === ascii);
 }
 
-function withPort(entry: string): { readonly name: string; readonly port: string | undefined } {
-  if (isIP(entry) === 6) return { name: entry, port: undefined };
-  const colon = entry.lastIndexOf(':');
-  const bracketed = entry.startsWith('[') ? entry.slice(1, entry.indexOf(']')) : undefined;
-  if (colon < 0 || entry.endsWith(']')) return { name: bracketed ?? entry, port: undefined };
-  return { name: bracketed ?? entry.slice(0, colon), port: entry.slice(colon + 1) };
+/** As `net.SplitHostPort`. Without a port, '' and the whole text. */
+function withPort(entry: string): { readonly name: string; readonly port: string } {
+  const parts = /^(?:\[([^[\]]*)\]|([^[\]:]*)):([^[\]:]*)$/u.exec(entry);
+  return parts === null
+    ? { name: entry, port: '' }
+    : { name: parts[1] ?? parts[2] ?? '', port: parts[3] ?? '' };
 }
 
-function isInRange(host: string, cidr: string): boolean {
-  const [network = '', bits = ''] = cidr.split('/');
-  const [family, networkFamily] = [isIP(host), isIP(network)];
-  if (family === 0 || family !== networkFamily || !/^\d{1,3}$/u.test(bits)) return false;
-  if (Number(bits) > (family === 4 ? 32 : 128)) return false;
+interface Cidr {
+  readonly network: string;
+  readonly bits: number;
+}
+
+/** Of an IPv4 network that is written as an IPv6 one, that of IPv4. Undefined: it is none. */
+function cidrOf(entry: string): Cidr | undefined {
+  const [network = '', length = '', more] = entry.split('/');
+  const bits = Number(length);
+  if (more !== undefined || !/^\d+$/u.test(length) || !isAddress(network)) return undefined;
+  if (bits > (isIPv6(network) ? 128 : 32)) return undefined;
+  const unmapped = unmappedAddress(network);
+  return isIPv6(network) && !isIPv6(unmapped) && bits >= 96
+    ? { network: unmapped, bits: bits - 96 }
+    : { network, bits };
+}
+
+function isInRange(host: string, { network, bits }: Cidr): boolean {
+  if (isIP(host) === 0 || isIP(host) !== isIP(network)) return false;
   const list = new BlockList();
-  const type = family === 4 ? 'ipv4' : 'ipv6';
-  list.addSubnet(network, Number(bits), type);
+  const type = isIPv6(host) ? 'ipv6' : 'ipv4';
+  list.addSubnet(network, bits, type);
   return list.check(host, type);
+}
+
+function isAddress(text: string): boolean {
+  return isIP(text) !== 0 && !text.includes('%');
 }

@@ -35,6 +35,16 @@ export type Result = Connection | { readonly error: string };
 
 const runGo = goProgram<Result>(join(import.meta.dirname, 'go-client'));
 
+/** The proxy that the environments have in these tests. */
+export const PROXY = 'http://proxy.example:3128';
+
+/** What Go reaches each server through: {@link PROXY}, or '' for nothing. */
+export function proxiesInGo(
+  cases: readonly { readonly server: string; readonly noProxy: string }[],
+): string[] {
+  return runGo(cases).map((found) => ('error' in found ? found.error : found.proxy));
+}
+
 export function inClientGo(sources: readonly Source[]): Result[] {
   return runGo(sources).map((found) =>
     'error' in found

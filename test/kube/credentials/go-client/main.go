@@ -1,5 +1,5 @@
-// client-go beside our reader of kubeconfigs: lines of JSON in, each with the path of a kubeconfig or the value of KUBECONFIG; what the first
-// request would be sent with, or {"error": …}, out.
+// client-go beside our reader of kubeconfigs: lines of JSON in, each with the path of a kubeconfig, the value of KUBECONFIG, or a server and
+// the value of NO_PROXY; what the first request would be sent with or through, or {"error": …}, out.
 package main
 
 import (
@@ -12,10 +12,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
+	"golang.org/x/net/http/httpproxy"
 	_ "k8s.io/client-go/plugin/pkg/client/auth"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -26,6 +28,8 @@ type request struct {
 	Kubeconfig  string `json:"kubeconfig"`
 	Environment string `json:"environment"`
 	Context     string `json:"context"`
+	Server      string `json:"server"`
+	NoProxy     string `json:"noProxy"`
 }
 
 type answer struct {
@@ -75,15 +79,15 @@ func connection(asked request) (found answer, err error) {
 	if err != nil {
 		return found, err
 	}
-	url, _, err := rest.DefaultServerUrlFor(config)
+	address, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return found, err
 	}
-	if url.Scheme != "http" && url.Scheme != "https" {
+	if address.Scheme != "http" && address.Scheme != "https" {
 		return found, errors.New("unsupported protocol scheme") // of net/http
 	}
-	url.RawQuery, url.Fragment = "", "" // as rest.NewRESTClient
-	found.Server = url.String()
+	address.RawQuery, address.Fragment = "", "" // as rest.NewRESTClient
+	found.Server = address.String()
 	sent, err := http.NewRequest("GET", found.Server, nil)
 	if err != nil {
 		return found, err
@@ -139,12 +143,31 @@ func secured(options *transport.Config, found *answer) error {
 	return nil
 }
 
+const proxyServer = "http://proxy.example:3128"
+
+func proxied(asked request) (found answer, err error) {
+	server, err := url.Parse(asked.Server)
+	if err != nil {
+		return found, err
+	}
+	config := httpproxy.Config{HTTPProxy: proxyServer, HTTPSProxy: proxyServer, NoProxy: asked.NoProxy}
+	proxy, err := config.ProxyFunc()(server)
+	if proxy != nil {
+		found.Proxy = proxy.String()
+	}
+	return found, err
+}
+
 func main() {
 	in := json.NewDecoder(bufio.NewReader(os.Stdin))
 	out := json.NewEncoder(os.Stdout)
 	var asked request
 	for in.Decode(&asked) == nil {
-		found, err := connection(asked)
+		answering := connection
+		if asked.Server != "" {
+			answering = proxied
+		}
+		found, err := answering(asked)
 		if err != nil {
 			found = answer{Error: err.Error()}
 		}
