@@ -7,8 +7,9 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../base/json.ts';
 import { unifiedHunks } from '../base/unified-diff.ts';
 import { readConfigText } from '../config/load.ts';
 import { mergeConfig, withHeadingOf, withoutHeading } from '../config/vcluster-values.ts';
-import { Fields, PATCHED_KEYS } from '../config/finding.ts';
+import { Fields, formatPath, PATCHED_KEYS } from '../config/finding.ts';
 import type { Config } from '../config/config.ts';
+import type { ValueDifference } from '../config/values-in-force.ts';
 import { keyOf, type KubeObject } from '../kube/object.ts';
 import type { ObjectPlan } from '../syncer/rehearsal.ts';
 import { addConfigOptions, HELP_GROUP, loaderInput } from './config-options.ts';
@@ -50,19 +51,20 @@ export function define(command: Command, exitWith: ExitWith): void {
 
 async function migrate(command: Command, output: string): Promise<number> {
   const { flags, env } = loaderInput(command);
-  const hosted = await hostedValues(command);
   const given = flags[FILE_FLAG] ?? '';
-  if (given === '' && hosted === undefined)
+  const ownText = given === '' ? undefined : await readConfigText(given);
+  const hosted = await hostedValues(command, ownText);
+  const original = hosted?.text ?? ownText;
+  if (original === undefined)
     return usageError(
       "--vcluster-config is required, the values file of vCluster's release, or --vcluster, its name",
     );
-  const original = hosted?.text ?? (await readConfigText(given));
   const text = withoutHeading(original);
-  const file = hosted !== undefined || given === '-' ? 'vcluster.yaml' : given;
+  const file = given === '' || given === '-' ? 'vcluster.yaml' : given;
   const name = hosted?.name ?? flags['name'] ?? env['VCLUSTER_NAME'] ?? '';
   const hostNamespace = hosted?.namespace ?? flags['host.namespace'] ?? '';
-  const migration = planMigration({ text, file, name, hostNamespace, flags });
-  const { effective, problems, lost } = migration;
+  const migration = planMigration({ text, file, inForce: hosted?.inForce, name, hostNamespace, flags });
+  const { effective, problems, lost, differences } = migration;
   const isLive = hosted === undefined && CONNECTION_FLAGS.some((flag) => flags[flag] !== undefined);
   const objects = isLive && effective !== undefined ? await objectsOf(effective) : [];
   const rows = rowsOf(migration);
@@ -72,10 +74,18 @@ async function migrate(command: Command, output: string): Promise<number> {
   reportProblems(problems);
   if (migration.values === undefined)
     process.stderr.write(`error: ${file}: ${BY_HAND}: change it by hand, as the output says\n`);
+  for (const note of [...(hosted?.notes ?? []), ...differenceNotes(differences)])
+    process.stderr.write(`note: ${note}\n`);
   if (name === '')
     process.stderr.write('note: --name sets the name of the virtual cluster, that of its release\n');
   const isIncomplete = lost.length > 0 || migration.values === undefined;
   return isIncomplete || objects.some(({ isLost }) => isLost) ? 1 : 0;
+}
+
+function differenceNotes(differences: readonly ValueDifference[]): string[] {
+  if (differences.length === 0) return [];
+  const paths = differences.map(({ path }) => formatPath(path)).join(', ');
+  return [`vCluster does not run with what its release says at ${paths}`];
 }
 
 interface MigratedObject extends JsonObject {
@@ -164,7 +174,7 @@ function asText(
   rows: readonly Row[],
   { original, objects }: { original: string; objects: readonly MigratedObject[] | undefined },
 ): string {
-  const { config, values, file } = migration;
+  const { config, values, file, differences } = migration;
   const hunks = values === undefined ? '' : unifiedHunks(original, withHeadingOf(original, values));
   const diff = hunks === '' ? 'Nothing changes.\n' : `--- ${file}\n+++ ${file}\n${hunks}`;
   const change = values === undefined ? byHand(migration) : diff;
@@ -178,12 +188,24 @@ function asText(
     `# The change of ${basename(file)}\n${change}`,
     `# Who syncs what\n${table}`,
   ];
+  if (differences.length > 0)
+    sections.push(`# Where vCluster runs with other values\n${differenceTable(migration)}`);
   if (migration.synced.includes('endpointSlices'))
     sections.push(
       `# Add to vCluster's values, which keep this right only with the sync\n${writeYaml(SLICE_RIGHTS)}`,
     );
   if (objects !== undefined) sections.push(`# The objects\n${objectTable(objects)}`);
   return sections.join('\n');
+}
+
+function differenceTable({ differences, file }: Migration): string {
+  const shown = (value: JsonValue | undefined): string =>
+    value === undefined ? 'not set' : writeYaml(value, { isFlow: true }).trim();
+  const table = formatTable([
+    ['VALUE', 'RELEASE', 'IN FORCE'],
+    ...differences.map(({ path, released, inForce }) => [formatPath(path), shown(released), shown(inForce)]),
+  ]);
+  return `${table}An upgrade with ${basename(file)} alone ends this. To keep a value that is in force, set it there.\n`;
 }
 
 function objectTable(objects: readonly MigratedObject[]): string {
@@ -195,11 +217,22 @@ function objectTable(objects: readonly MigratedObject[]): string {
 }
 
 function asJson(
-  { ours, values }: Migration,
+  { ours, values, differences }: Migration,
   rows: readonly Row[],
   objects: readonly MigratedObject[],
 ): JsonObject {
-  return { config: ours, values: values ?? null, table: [...rows], objects: [...objects] };
+  const differing = differences.map(({ path, released, inForce }) => ({
+    path: formatPath(path),
+    release: released ?? null,
+    inForce: inForce ?? null,
+  }));
+  return {
+    config: ours,
+    values: values ?? null,
+    table: [...rows],
+    objects: [...objects],
+    differences: differing,
+  };
 }
 
 // `migrate --fleet`: for every vCluster of a host, what a fleet would sync for it, what would be lost, and what to add to its values.
@@ -212,6 +245,8 @@ interface FleetRow extends JsonObject {
   gains: string[];
   /** What would not be synced. */
   loses: string[];
+  /** Where vCluster runs with other values than its release says. */
+  differs: string[];
   /** YAML that makes it a member; '' for a member, and for one that cannot be one. */
   values: string;
 }
@@ -225,12 +260,18 @@ async function migrateFleet(command: Command, output: string): Promise<number> {
 
 async function rowOf(vcluster: HostedVcluster, { metadata: { labels } }: KubeObject): Promise<FleetRow> {
   const { namespace, name } = vcluster;
-  const row = { namespace, name, gains: [], loses: [], values: '' };
+  const row = { namespace, name, gains: [], loses: [], differs: [], values: '' };
   if (labels?.[MEMBER_LABEL] === 'true') return { ...row, today: 'fleet' };
   try {
-    const text = await vcluster.values();
-    const migration = planMigration({ text, file: `values of ${name}`, name, hostNamespace: namespace });
-    const { synced, lost } = migration;
+    const { text, inForce } = await vcluster.values();
+    const migration = planMigration({
+      text,
+      inForce,
+      file: `values of ${name}`,
+      name,
+      hostNamespace: namespace,
+    });
+    const { synced, lost, differences } = migration;
     const sidecar = await vcluster.sidecar();
     return {
       ...row,
@@ -240,6 +281,7 @@ async function rowOf(vcluster: HostedVcluster, { metadata: { labels } }: KubeObj
         ...(sidecar === undefined ? [] : [`what ${sidecar} sets: move it to the values`]),
         ...lost.map(({ path, message }) => `${path}: ${message}`),
       ],
+      differs: differences.map(({ path }) => formatPath(path)),
       values: valuesOf(synced),
     };
   } catch (error) {
@@ -278,5 +320,12 @@ function fleetText(rows: readonly FleetRow[]): string {
     const names = members.map(keyOf).join(', ');
     return `# Add to vCluster's values of ${names}\n${values}`;
   });
+  const differing = rows.filter(({ differs }) => differs.length > 0);
+  const differences = formatTable([
+    ['NAMESPACE', 'NAME', 'VALUES'],
+    ...differing.map(({ namespace, name, differs }) => [namespace, name, list(differs)]),
+  ]);
+  if (differing.length > 0)
+    sections.push(`# Where vCluster runs with other values than its release\n${differences}`);
   return [table, ...sections].join('\n');
 }

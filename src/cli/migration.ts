@@ -8,9 +8,11 @@ import { editableYaml, writeYaml } from '../base/yaml/write.ts';
 import type { Config, ConfigFlags } from '../config/config.ts';
 import { readDocument } from '../config/document.ts';
 import { Fields, PATCHED_KEYS } from '../config/finding.ts';
+import type { ConfigText } from '../config/layers.ts';
 import { parseConfig, type ParseResult } from '../config/parse.ts';
 import { patchesIn } from '../config/patch-rules.ts';
 import { syntaxProblems } from '../config/source-file.ts';
+import { valuesInForce, type ValueDifference, type ValuesInForce } from '../config/values-in-force.ts';
 import {
   mergeConfig,
   valuesFindings,
@@ -30,6 +32,8 @@ export const BY_HAND =
 export interface MigrationInput {
   readonly text: string;
   readonly file: string;
+  /** What vCluster runs with, by which everything is decided. Absent: `text`. */
+  readonly inForce?: ConfigText | undefined;
   /** '' where it is not known. */
   readonly name: string;
   readonly hostNamespace: string;
@@ -47,10 +51,12 @@ export interface Migration extends MigrationInput {
   readonly effective: Config | undefined;
   /** vCluster's values without what this program takes over; undefined: no edit leaves everything else as it is. */
   readonly values: string | undefined;
-  /** vCluster's values as they are, without empty keys. */
+  /** Where vCluster runs with other values than `text` says. */
+  readonly differences: readonly ValueDifference[];
+  /** The values in force, without empty keys. */
   readonly theirs: JsonObject;
   readonly synced: readonly (keyof typeof KINDS)[];
-  /** Of vCluster's values as they are. */
+  /** Of the values in force. */
   readonly problems: readonly ConfigProblem[];
   /** The errors among them, for want of which this program would not start. */
   readonly lost: readonly ConfigProblem[];
@@ -58,10 +64,10 @@ export interface Migration extends MigrationInput {
 
 /** Throws `ConfigError` for text that is not vCluster's values. */
 export function planMigration(input: MigrationInput): Migration {
-  const { text, file, name, hostNamespace, flags = {} } = input;
+  const { text, file, inForce, name, hostNamespace, flags = {} } = input;
   const unreadable = problemsOf(file, text);
   if (unreadable.length > 0) throw new ConfigError(unreadable);
-  const theirs = withoutEmptyKeys(readDocument(file, text).value);
+  const { values: theirs, differences } = comparedValues(input);
   const byVcluster = syncedByVcluster(theirs);
   const synced = PATCHED_KEYS.filter((key) => byVcluster.includes(key));
   const release = name === '' ? 'my-vcluster' : name;
@@ -72,14 +78,16 @@ export function planMigration(input: MigrationInput): Migration {
     virtual: { secret: `vc-${release}` },
     ...(hostNamespace === '' ? {} : { host: { namespace: hostNamespace } }),
   };
-  const parsed = (ours: JsonObject, values: string): ParseResult =>
+  const parsed = (ours: JsonObject, values: ConfigText): ParseResult =>
     parseConfig(
       { text: writeYaml(ours), file: 'config.yaml' },
       { env: {}, flags: { ...flags, vclusterConfig: '' }, checks: CONFIG_CHECKS },
-      { text: values, file },
+      values,
     );
   // With what is synced left to the values, whose errors our own settings would hide. Positions are those in the file as it is.
-  const problems = parsed({ endpointSyncer }, text).problems.filter(({ path }) => !TAKEN.includes(path));
+  const problems = parsed({ endpointSyncer }, inForce ?? { text, file }).problems.filter(
+    ({ path }) => !TAKEN.includes(path),
+  );
   const lost = problems.filter(({ severity }) => severity === 'error');
   // Such as `endpoints: true`: these are no values of vCluster, whatever is made of them.
   const misshapen = lost.filter(({ path }) => ABOVE_ENABLED.includes(path));
@@ -87,9 +95,15 @@ export function planMigration(input: MigrationInput): Migration {
   const toHost = Object.fromEntries(PATCHED_KEYS.map((key) => [key, { enabled: synced.includes(key) }]));
   const ours = { sync: { toHost }, endpointSyncer };
   const values = editedByMeaning(text, synced);
-  const { config: effective } = parsed(ours, values ?? text);
+  const { config: effective } = parsed(ours, { text: values ?? text, file });
   const config = writeYaml(ours);
-  return { ...input, release, ours, config, effective, values, theirs, synced, problems, lost };
+  return { ...input, release, ours, config, effective, values, differences, theirs, synced, problems, lost };
+}
+
+function comparedValues({ text, file, inForce }: MigrationInput): ValuesInForce {
+  const { value: given } = readDocument(file, text);
+  if (inForce === undefined) return { values: withoutEmptyKeys(given), differences: [] };
+  return valuesInForce(given, readDocument(inForce.file, inForce.text).value);
 }
 
 const TAKEN = PATCHED_KEYS.map((key) => `sync.toHost.${key}.enabled`);

@@ -231,7 +231,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, string]>> = {
   ],
   migrate: [
     'endpoint-syncer migrate --vcluster-config vcluster.yaml --name my-vcluster',
-    'helm get values my-vcluster | endpoint-syncer migrate --vcluster-config - --name my-vcluster',
+    'endpoint-syncer migrate --vcluster my-vcluster -n team-a',
   ],
   rbac: [
     'endpoint-syncer rbac --config config.yaml --cluster host | kubectl apply -f -',

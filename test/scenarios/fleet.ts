@@ -1,5 +1,6 @@
 /** A fleet: vClusters join, change, sleep, leave and are deleted while it runs, and what is wrong with one concerns that one alone. */
 
+import { gzipSync } from 'node:zlib';
 import { describe, test } from 'vitest';
 import { parse } from 'yaml';
 import { textAt, type JsonObject } from '../../src/base/json.ts';
@@ -338,9 +339,33 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
           today: 'vCluster',
           gains: ['Endpoints without a Service', '1 patch of Endpoints'],
           loses: [],
+          differs: [],
         },
       ]);
       expect((await migrate()).code).toBe(0);
+
+      // Helm's record lacks what is in force.
+      await world.host.create('Secret', {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: {
+          name: 'sh.helm.release.v1.ready.v1',
+          namespace: ready.namespace,
+          labels: { owner: 'helm', name: 'ready', status: 'deployed', version: '1' },
+        },
+        data: {
+          release: Buffer.from(gzipSync(JSON.stringify({ config: {} })).toString('base64')).toString(
+            'base64',
+          ),
+        },
+      });
+      expect(await rows('-n', ready.namespace)).toMatchObject([
+        {
+          gains: ['Endpoints without a Service', '1 patch of Endpoints'],
+          differs: ['sync.toHost.endpoints.patches'],
+        },
+      ]);
+      expect((await migrate()).out).toContain('# Where vCluster runs with other values than its release\n');
 
       await world.install('broken', { labels, values: patched('value +') });
       await world.install('valueless', { labels, values: {} });

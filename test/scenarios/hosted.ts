@@ -1,11 +1,13 @@
 /** `--vcluster`: commands that find the configuration, the values and the access of a virtual cluster on the host. */
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { textAt, type JsonObject } from '../../src/base/json.ts';
 import { configurationTextHash } from '../../src/config/load.ts';
+import { mergeConfig, vclusterDefaults } from '../../src/config/vcluster-values.ts';
 import { asJson, type KubeObject } from '../../src/kube/object.ts';
 import { capturedRun, type CapturedRun } from '../cli/captured-run.ts';
 import { eventually } from '../support/eventually.ts';
@@ -82,6 +84,95 @@ export function hostedScenarios(newWorld: NewWorld): void {
         code: 2,
         err: expect.stringMatching(/^error: Secret "\S+" has no release of Helm: /u) as string,
       });
+    });
+
+    // Helm 4.3: "--reuse-values --set KEY=null" leaves KEY in force, and an upgrade that failed on a conflict has applied everything else.
+    test.each([
+      {
+        what: 'patches that the release has lost stay in force',
+        deployed: {},
+        failed: undefined,
+        inForce: { endpoints: { patches: [ANNOTATION] } },
+        differs: ['sync.toHost.endpoints.patches'],
+        notes: [],
+      },
+      {
+        what: 'a failed upgrade is in force',
+        deployed: {},
+        failed: { endpoints: { patches: [ANNOTATION] } },
+        inForce: { endpoints: { patches: [ANNOTATION] } },
+        differs: [],
+        notes: ['these are the values of revision 2 of the release, which is failed'],
+      },
+      {
+        what: 'a failed upgrade is not in force',
+        deployed: { endpoints: { patches: [ANNOTATION] } },
+        failed: { endpoints: { enabled: false } },
+        inForce: { endpoints: { patches: [ANNOTATION] } },
+        differs: [],
+        notes: [
+          'these are the values of revision 1 of the release, with which vCluster runs; "helm get values" prints those of revision 2, which is failed',
+        ],
+      },
+      {
+        what: 'a sync that the release has switched off is in force',
+        deployed: { endpoints: { enabled: false, patches: [ANNOTATION] } },
+        failed: undefined,
+        inForce: { endpoints: { patches: [ANNOTATION] } },
+        differs: ['sync.toHost.endpoints.enabled'],
+        notes: [],
+      },
+    ])(
+      'migrate decides by what is in force, and edits the values of the release: $what',
+      async ({ deployed, failed, inForce, differs, notes }) => {
+        await using world = await newWorld();
+        const values = mergeConfig(vclusterDefaults(), { sync: { toHost: inForce } });
+        await store(world, `vc-config-${world.vcluster}`, { 'config.yaml': stringify(values) });
+        await storeRelease(world, { revision: 1, status: 'deployed', toHost: deployed });
+        if (failed !== undefined)
+          await storeRelease(world, { revision: 2, status: 'failed', toHost: failed });
+        const { code, out, err } = await run(world, ['migrate', '-o', 'json']);
+        expect([code, err.split('\n').filter((line) => line.includes('revision'))]).toEqual([
+          0,
+          notes.map((note) => `note: ${note}`),
+        ]);
+        const migrated = JSON.parse(out) as MigratedValues;
+        expect(migrated.config.sync.toHost.endpoints).toEqual({ enabled: true });
+        const patch = `sync.toHost.endpoints.patches[0] ${ANNOTATION.path}`;
+        expect(migrated.table.map(({ what }) => what)).toContain(patch);
+        expect(migrated.differences.map(({ path }) => path)).toEqual(differs);
+        // Nothing of the defaults.
+        const edited = parse(migrated.values) as JsonObject;
+        expect(edited).toMatchObject({ sync: { toHost: { endpoints: { enabled: false } } } });
+        expect(Object.keys(edited)).toEqual(['sync']);
+        const helm = await run(world, ['migrate', '-o', 'helm']);
+        expect(parse(helm.out)).toMatchObject({
+          config: { sync: { toHost: { endpoints: { enabled: true, patches: [ANNOTATION] } } } },
+        });
+        const text = await run(world, ['migrate']);
+        for (const path of differs) {
+          expect(text.out).toMatch(new RegExp(`^${path.replaceAll('.', String.raw`\.`)} .* `, 'mu'));
+          expect(text.err).toContain(`vCluster does not run with what its release says at ${path}`);
+        }
+        expect(text.out.includes('# Where vCluster runs with other values')).toBe(differs.length > 0);
+      },
+    );
+
+    test('migrate edits the file of the user, and compares it with what is in force', async () => {
+      await using world = await newWorld();
+      const values = mergeConfig(vclusterDefaults(), {
+        sync: { toHost: { endpoints: { patches: [ANNOTATION] } } },
+      });
+      await store(world, `vc-config-${world.vcluster}`, { 'config.yaml': stringify(values) });
+      const file = join(world.directory, 'values.yaml');
+      writeFileSync(file, '# Ours.\nsync:\n  toHost:\n    endpoints:\n      enabled: true # kept\n');
+      const { code, out, err } = await run(world, ['migrate', '--vcluster-config', file]);
+      expect(code).toBe(0);
+      expect(out).toContain('-      enabled: true # kept\n+      enabled: false # kept\n');
+      expect(out).toContain(`sync.toHost.endpoints.patches[0] ${ANNOTATION.path}`);
+      expect(err).toContain(
+        'note: vCluster does not run with what its release says at sync.toHost.endpoints.patches\n',
+      );
     });
 
     test('what is missing is named, with what to do', async () => {
@@ -219,6 +310,26 @@ function run(world: World, [command = '', ...args]: readonly string[]): Promise<
 }
 
 /** As the chart, vCluster and the daemon leave them on the host. */
+const ANNOTATION = { path: 'metadata.annotations.owner', expression: '"team-" + value' };
+
+interface MigratedValues {
+  readonly config: { readonly sync: { readonly toHost: JsonObject } };
+  readonly values: string;
+  readonly table: readonly { readonly what: string }[];
+  readonly differences: readonly { readonly path: string }[];
+}
+
+/** Helm's record of a revision. */
+async function storeRelease(
+  world: World,
+  { revision, status, toHost }: { revision: number; status: string; toHost: JsonObject },
+): Promise<void> {
+  const config = Object.keys(toHost).length === 0 ? {} : { sync: { toHost } };
+  const release = gzipSync(JSON.stringify({ config })).toString('base64');
+  const labels = { owner: 'helm', name: world.vcluster, status, version: `${revision}` };
+  await store(world, `sh.helm.release.v1.${world.vcluster}.v${revision}`, { release }, labels);
+}
+
 async function installed(
   world: World,
   endpointSyncer: JsonObject,

@@ -5,10 +5,11 @@ import { Option, type Command } from 'commander';
 import { writeYaml } from '../../base/yaml/write.ts';
 import { systemClock } from '../../base/clock.ts';
 import { ConfigError, messageOf, TerminalError } from '../../base/errors.ts';
-import { parseJson, textAt, valueAt } from '../../base/json.ts';
+import { isJsonObject, type JsonObject, parseJson, textAt, valueAt } from '../../base/json.ts';
 import { readDocument } from '../../config/document.ts';
 import { loadConfig, type LoadOptions } from '../../config/load.ts';
 import { problemOf } from '../../config/source-file.ts';
+import { valuesInForce } from '../../config/values-in-force.ts';
 import {
   accessSecret,
   secretText,
@@ -146,12 +147,12 @@ async function sidecarInput(
   };
 }
 
-/** The values of the release of vCluster, as `helm get values` prints them; undefined without `--vcluster`. */
-export async function hostedValues(command: Command) {
+/** The name, the namespace and the values of a vCluster on the host; undefined without `--vcluster`. `given`: the values of its release, from a file. */
+export async function hostedValues(command: Command, given: string | undefined) {
   const name = vclusterOf(command);
   if (name === undefined) return undefined;
   await using vcluster = connectHosted(command, name, loaderInput(command));
-  return { name, namespace: vcluster.namespace, text: await vcluster.values() };
+  return { name, namespace: vcluster.namespace, ...(await vcluster.values(given)) };
 }
 
 /** Of a command whose `-n` selects virtual objects: with `--vcluster`, it names the host namespace, unless `--host-namespace` does. */
@@ -223,7 +224,8 @@ export class HostedVcluster implements AsyncDisposable, NamespacedName {
     this.namespace = namespace;
   }
 
-  async config(): Promise<{ readonly text: string; readonly file: string }> {
+  /** What it runs with. */
+  async config(): Promise<ConfigText> {
     const key = valuesSecret(this);
     const secret = await this.#secret(key);
     if (secret === undefined)
@@ -233,23 +235,29 @@ export class HostedVcluster implements AsyncDisposable, NamespacedName {
     return { text: secretText(secret, VALUES_KEY), file: `Secret ${keyOf(key)}` };
   }
 
-  /** Helm's record of the release, else what vCluster runs with. */
-  async values(): Promise<string> {
-    const labelSelector = `owner=helm,name=${this.name},status=deployed`;
+  /** `given`: the values of the release, in place of Helm's record. */
+  async values(given?: string): Promise<VclusterValues> {
+    if (given !== undefined) return { text: given, inForce: await this.config(), notes: [] };
+    const releases = await this.#releases();
+    const hasValues = releases.length === 0 || (await this.#secret(valuesSecret(this))) !== undefined;
+    const inForce = hasValues ? await this.config() : undefined;
+    const chosen = releaseInForce(releases, inForce);
+    if (chosen !== undefined) return { ...chosen, inForce };
+    return { text: inForce?.text ?? '', inForce: undefined, notes: [] };
+  }
+
+  /** From the newest revision to the one that is deployed. Those that failed may be in force, in part or as a whole. */
+  async #releases(): Promise<KubeObject[]> {
+    const labelSelector = `owner=helm,name=${this.name},status in (${UNFINISHED.join()},deployed)`;
     const { items } = await this.#allowed(
       reaching('host', () => this.host.list(SECRETS, { namespace: this.namespace, labelSelector })),
     );
     // A tenant chooses the labels of its Secrets, but not that a syncer has copied them here.
-    const release = items.find((secret) => !hasBookkeeping(secret));
-    if (release === undefined) return (await this.config()).text;
-    try {
-      const packed = Buffer.from(secretText(release, 'release'), 'base64');
-      const record = parseJson(gunzipSync(packed, { maxOutputLength: RELEASE_BYTES_MAX }).toString());
-      return writeYaml(valueAt(record, ['config']) ?? {});
-    } catch (error) {
-      const message = `Secret "${objectKey(release)}" has no release of Helm: ${messageOf(error)}`;
-      throw new TerminalError(message, { cause: error });
-    }
+    const releases = items
+      .filter((secret) => !hasBookkeeping(secret))
+      .toSorted((a, b) => revisionOf(b) - revisionOf(a));
+    const deployed = releases.findIndex((secret) => statusOf(secret) === 'deployed');
+    return deployed < 0 ? releases : releases.slice(0, deployed + 1);
   }
 
   /** The Lease of the daemon that syncs it, or has synced it. */
@@ -307,10 +315,64 @@ export class HostedVcluster implements AsyncDisposable, NamespacedName {
   }
 }
 
-// `--vcluster` of a member of a fleet: its configuration, made on the host as the fleet makes it.
+// The values of a release of Helm.
+
+export interface VclusterValues {
+  /** What the user gave to Helm, as `helm get values` prints it. */
+  readonly text: string;
+  /** What vCluster runs with; undefined: it is `text`, or not known. */
+  readonly inForce: ConfigText | undefined;
+  /** Which revision of the release this is, if it is not the one that a reader expects. */
+  readonly notes: readonly string[];
+}
+
+const UNFINISHED = ['failed', 'pending-install', 'pending-upgrade', 'pending-rollback'];
+
+/** The first of the releases whose values are in force, else the first. */
+function releaseInForce(
+  releases: readonly KubeObject[],
+  inForce: ConfigText | undefined,
+): Pick<VclusterValues, 'text' | 'notes'> | undefined {
+  const [newest] = releases;
+  if (newest === undefined) return undefined;
+  const running = inForce === undefined ? undefined : readDocument(inForce.file, inForce.text).value;
+  const isInForce = (release: KubeObject): boolean =>
+    running !== undefined && valuesInForce(releasedValues(release), running).differences.length === 0;
+  const chosen = releases.find(isInForce) ?? newest;
+  const named = `revision ${revisionOf(chosen)} of the release`;
+  const last = `revision ${revisionOf(newest)}, which is ${statusOf(newest)}`;
+  const note =
+    chosen !== newest
+      ? `these are the values of ${named}, with which vCluster runs; "helm get values" prints those of ${last}`
+      : `these are the values of ${named}, which is ${statusOf(newest)}`;
+  const isExpected = chosen === newest && statusOf(newest) === 'deployed';
+  return { text: writeYaml(releasedValues(chosen)), notes: isExpected ? [] : [note] };
+}
+
+function revisionOf({ metadata: { labels } }: KubeObject): number {
+  return Number(labels?.['version'] ?? 0);
+}
+
+function statusOf({ metadata: { labels } }: KubeObject): string {
+  return labels?.['status'] ?? '';
+}
 
 /** A Secret of 1 MiB may be as much as 1 GiB without its compression. */
 const RELEASE_BYTES_MAX = 32 * 1024 * 1024;
+
+function releasedValues(release: KubeObject): JsonObject {
+  try {
+    const packed = Buffer.from(secretText(release, 'release'), 'base64');
+    const record = parseJson(gunzipSync(packed, { maxOutputLength: RELEASE_BYTES_MAX }).toString());
+    const values = valueAt(record, ['config']);
+    return isJsonObject(values) ? values : {};
+  } catch (error) {
+    const message = `Secret "${objectKey(release)}" has no release of Helm: ${messageOf(error)}`;
+    throw new TerminalError(message, { cause: error });
+  }
+}
+
+// `--vcluster` of a member of a fleet: its configuration, made on the host as the fleet makes it.
 
 const OTHERWISE = 'pass the configuration of this virtual cluster with --config';
 
