@@ -20,7 +20,7 @@ test.for<[number, string[]]>([
   const pages: string[] = [];
   const client: Client = {
     async list(_, { limit = 0, continueToken = '' } = {}) {
-      if (limit > tooMany) throw new ResponseTooLargeError('GET', 1);
+      if (limit > tooMany) throw new ResponseTooLargeError('GET', 'is too large');
       const from = Number(continueToken);
       const to = Math.min(250, from + limit);
       pages.push(`${from}-${to}`);
@@ -34,7 +34,7 @@ test.for<[number, string[]]>([
 });
 
 test('one object that is too large is an error', async () => {
-  const client: Client = { list: () => Promise.reject(new ResponseTooLargeError('GET', 1)) };
+  const client: Client = { list: () => Promise.reject(new ResponseTooLargeError('GET', 'is too large')) };
   await expect(listPages(client, SECRETS, {}, nameOf)).rejects.toThrow(ResponseTooLargeError);
 });
 

@@ -7,7 +7,8 @@ import { backoffDelayMs, boundedRetryAfterMs } from '../../base/retry.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { parseJson, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { asList, checkDeletion, requireObject, responseError } from './responses.ts';
-import type { HttpRequest, HttpResponse } from './exchange.ts';
+import { ResponseTooLargeError, type HttpRequest, type HttpResponse } from './exchange.ts';
+import { parseProblem } from './parse-cost.ts';
 import { Transport, type TransportOptions } from './transport.ts';
 import {
   MalformedResponseError,
@@ -187,6 +188,9 @@ class RestClient implements WatchClient {
     if (response.status > 299) throw this.#refusal(response, call);
     const { text } = response;
     if (text === '') return null;
+    // A server that is read at a limited rate is not trusted.
+    const problem = this.#limits.pace === undefined ? undefined : parseProblem(text);
+    if (problem !== undefined) throw new ResponseTooLargeError(this.#what(call), `has ${problem}`);
     try {
       return parseJson(text);
     } catch (cause) {

@@ -184,7 +184,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#bytes[count] += chunk.length;
     const { responseBytesMax } = this.#limits;
     const limit = this.#status > 299 ? Math.min(ERROR_BODY_BYTES_MAX, responseBytesMax) : responseBytesMax;
-    if (this.#bytes[count] > limit) this.#stop(new ResponseTooLargeError(this.#what(), limit));
+    if (this.#bytes[count] > limit)
+      this.#stop(new ResponseTooLargeError(this.#what(), `is larger than ${limit} bytes`));
     return this.#bytes[count] <= limit;
   }
 
@@ -245,10 +246,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** The response is larger than the limit; a list can be retried with smaller pages. */
+/** The response is larger than a limit; a list can be retried with smaller pages. */
 export class ResponseTooLargeError extends TransportError {
-  constructor(what: string, bytesMax: number) {
-    super(`the response to ${what} is larger than ${bytesMax} bytes`);
+  constructor(what: string, excess: string) {
+    super(`the response to ${what} ${excess}`);
   }
 }
 

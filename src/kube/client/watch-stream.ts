@@ -7,6 +7,7 @@ import { InputBuffer } from '../../base/input-buffer.ts';
 import type { TokenBucket } from '../../base/token-bucket.ts';
 import type { StreamHandler } from './exchange.ts';
 import { PIECE_BYTES } from './input-budget.ts';
+import { parseProblem } from './parse-cost.ts';
 import { asStatus, problemOf } from './responses.ts';
 import { MalformedStreamError, TransportError, type WatchEventType, type WatchHandler } from '../types.ts';
 
@@ -25,7 +26,7 @@ export class WatchStream implements StreamHandler {
   /** The beginning of a line whose end has not come yet. Bytes, because a chunk may end inside a character. */
   readonly #pending: InputBuffer;
 
-  /** `pace`: a line costs {@link PIECE_BYTES} beside its bytes. */
+  /** `pace`: a line costs {@link PIECE_BYTES} beside its bytes, and must be within the limits of {@link parseProblem}. */
   constructor(handler: WatchHandler, lineBytesMax = LINE_BYTES_MAX, pace?: TokenBucket) {
     this.#handler = handler;
     this.#lineBytesMax = lineBytesMax;
@@ -85,6 +86,8 @@ export class WatchStream implements StreamHandler {
     if (this.#isIgnored(bytes)) return;
     const line = bytes.toString('utf8');
     if (line === '' || line === '\r') return;
+    const problem = this.#pace === undefined ? undefined : parseProblem(line);
+    if (problem !== undefined) throw new MalformedStreamError(`an event of the watch has ${problem}`);
     const event = parse(line);
     const { type, object } = event;
     switch (type) {

@@ -2,6 +2,7 @@
 
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { ResponseTooLargeError } from '../../../src/kube/client/exchange.ts';
 import { TransportError } from '../../../src/kube/types.ts';
 import { InputBudget } from '../../../src/kube/client/input-budget.ts';
 import { ENDPOINTS } from '../../../src/kube/object.ts';
@@ -62,6 +63,18 @@ describe('no response', () => {
     await expect(wire.client({ responseBytesMax: 4000 }).get(ENDPOINTS, KEY)).rejects.toThrow(
       /larger than 4000 bytes/,
     );
+  });
+
+  test('a response that takes far longer to parse than its bytes, of a server that is not trusted', async () => {
+    const nested = '['.repeat(450_000) + ']'.repeat(450_000);
+    await using wire = await Wire.open({ body: `{"metadata":{},"items":[],"x":${nested}}` });
+    const pace = new TokenBucket({ burst: 1e9, perSecond: 1 }, new FakeClock());
+    const listing = wire.client({ pace }).list(ENDPOINTS);
+    await expect(listing).rejects.toThrow(ResponseTooLargeError);
+    await expect(listing).rejects.toThrow(
+      /^the response to GET .* has more than 400000 objects and arrays$/u,
+    );
+    expect((await wire.client().list(ENDPOINTS)).items).toEqual([]);
   });
 });
 

@@ -9,6 +9,8 @@ import {
   type ObjectVersion,
   type WatchHandler,
 } from '../../../src/kube/types.ts';
+import { TokenBucket } from '../../../src/base/token-bucket.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { WatchStream } from '../../../src/kube/client/watch-stream.ts';
 import { errorLine, eventLine } from '../scripted-server.ts';
 
@@ -66,6 +68,26 @@ describe('a watch stream', () => {
     const stream = new WatchStream(handler, 1000);
     stream.chunk(Buffer.alloc(900, 0x20));
     expect(() => stream.chunk(Buffer.alloc(101, 0x20))).toThrow(/longer than 1000 bytes/);
+  });
+
+  test('of a server that is not trusted may have events of any bytes, but none that take far longer to parse', () => {
+    const pace = new TokenBucket({ burst: 1e9, perSecond: 1 }, new FakeClock());
+    const of = (subsets: string): Buffer =>
+      Buffer.from(
+        eventLine('ADDED', { name: 'a', version: 1 }).replace(
+          '"metadata"',
+          `"subsets":${subsets},"metadata"`,
+        ),
+      );
+    const { handler, seen } = record();
+    const stream = new WatchStream(handler, 4 * 2 ** 20, pace);
+    stream.chunk(of(`[${'0,'.repeat(1e6)}0]`));
+    expect(seen).toEqual(['ADDED a {}']);
+    const nested = of('['.repeat(1e6) + ']'.repeat(1e6));
+    expect(() => stream.chunk(nested)).toThrow(MalformedStreamError);
+    expect(() => stream.chunk(nested)).toThrow(
+      /^an event of the watch has more than 400000 objects and arrays$/u,
+    );
   });
 
   test('with an ERROR event rejects with its error', () => {
