@@ -3,7 +3,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CacheBudget, sizeOf } from '../../../src/kube/informer/cache-budget.ts';
+import type { JsonObject } from '../../../src/base/json.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
+import { garbageCollector } from '../../support/garbage.ts';
 import { contents, prepare, until } from '../informer-harness.ts';
 import { eventLine, list, watch, type Item } from '../scripted-server.ts';
 
@@ -123,3 +125,53 @@ test('the size of a value that is nested deeply is known too', () => {
   const nested: unknown = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000));
   expect(sizeOf(nested)).toBeGreaterThan(100_000);
 });
+
+/** Of V8, each list of members that no other object has takes more than the object. */
+test.each<[string, (at: number) => JsonObject]>([
+  ['members of its own', (at) => ({ [`k${at}`]: 0 })],
+  ['two members of its own', (at) => ({ [`k${at}`]: 0, [`l${at}`]: 0 })],
+  ['members in an order of its own', (at) => Object.fromEntries(orderOf(at).map((key) => [key, 0]))],
+])('objects of which each has %s count at least half of the heap that they take', (_, one) => {
+  const collect = garbageCollector();
+  const heap = (): number => {
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const texts = Array.from({ length: 100 }, (_page, page) =>
+    JSON.stringify({
+      metadata: { name: `e${page}` },
+      x: Array.from({ length: 1000 }, (_at, at) => one(1000 * page + at)),
+    }),
+  );
+  const before = heap();
+  const budget = new CacheBudget({ objectsMax: 1000, bytesMax: 2 ** 40 });
+  const share = budget.share();
+  const held = texts.map((text) => JSON.parse(text) as KubeObject);
+  for (const object of held) share.replaced(undefined, object);
+  const taken = heap() - before;
+  expect(taken).toBeGreaterThan(10 * 2 ** 20);
+  expect(budget.bytes).toBeGreaterThan(taken / 2);
+  for (const object of held) share.replaced(object, undefined);
+  expect(budget.bytes).toBe(0);
+});
+
+test('objects with the same members count as they are, however many', () => {
+  const budget = new CacheBudget({ objectsMax: 100_000, bytesMax: 2 ** 40 });
+  const share = budget.share();
+  let bytes = 0;
+  for (let at = 0; at < 20_000; at++) {
+    const object = { metadata: { name: `e${at}`, labels: { a: 'b' } }, subsets: [{ ports: [{ port: at }] }] };
+    bytes += sizeOf(object);
+    share.replaced(undefined, object);
+  }
+  expect(budget.bytes).toBe(bytes);
+});
+
+/** A permutation of eight names. */
+function orderOf(at: number): string[] {
+  const left = 'abcdefgh'.split('');
+  const order: string[] = [];
+  for (let rest = at; left.length > 0; rest = Math.floor(rest / (left.length + 1)))
+    order.push(...left.splice(rest % left.length, 1));
+  return order;
+}
