@@ -20,6 +20,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     summary: 'one process for 1, 10 and 100 virtual clusters, compared to as many daemons',
     load: () => import('./fleet.ts'),
   },
+  hostile: {
+    summary: 'what one hostile of ten members of a fleet costs the nine others',
+    load: () => import('./hostile.ts'),
+  },
   json: {
     summary: 'reading JSON with integers that no number holds, compared to JSON.parse',
     load: () => import('./json.ts'),

@@ -16,7 +16,7 @@ import { TestCluster } from '../test/scenarios/cluster-client.ts';
 import { freePorts } from '../test/support/free-ports.ts';
 import { CopyWatch } from './copy-watch.ts';
 import { metric } from './daemon-process.ts';
-import { inParallel } from './in-parallel.ts';
+import { inParallel } from '../test/support/in-parallel.ts';
 import { thisMachine } from './machine.ts';
 import { costOf } from './process-cost.ts';
 import type { WriteResult } from './results.ts';

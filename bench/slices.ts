@@ -13,7 +13,7 @@ import { TestCluster } from '../test/scenarios/cluster-client.ts';
 import { Guardian } from '../test/support/guardian.ts';
 import { isReady, pause, whenIdle } from './daemon-process.ts';
 import { costOfRunning, SyncedEndpoints, kill, quantile } from './synced-endpoints.ts';
-import { inParallel } from './in-parallel.ts';
+import { inParallel } from '../test/support/in-parallel.ts';
 import { thisMachine } from './machine.ts';
 import type { WriteResult } from './results.ts';
 

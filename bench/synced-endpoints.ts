@@ -7,7 +7,7 @@ import { killGroup, type Guardian } from '../test/support/guardian.ts';
 import { TestCluster } from '../test/scenarios/cluster-client.ts';
 import { CopyWatch } from './copy-watch.ts';
 import { startDaemon, type Running } from './daemon-process.ts';
-import { inParallel } from './in-parallel.ts';
+import { inParallel } from '../test/support/in-parallel.ts';
 import { costOf, type ProcessCost } from './process-cost.ts';
 
 export interface SyncedEndpointsOptions {

@@ -6,7 +6,7 @@ import type { TestCluster } from '../../test/scenarios/cluster-client.ts';
 import type { CopyWatch } from '../copy-watch.ts';
 import { pause, type Running } from '../daemon-process.ts';
 import { quantile } from '../synced-endpoints.ts';
-import { inParallel } from '../in-parallel.ts';
+import { inParallel } from '../../test/support/in-parallel.ts';
 import { costOf } from '../process-cost.ts';
 import { buildObject, FIRST_NODE, withNode, type BenchKind } from './kinds.ts';
 

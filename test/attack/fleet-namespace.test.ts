@@ -1,24 +1,14 @@
-/** The owner of one namespace of a fleet creates as many objects there as they like: the members of nine others are synced, and join, meanwhile. */
+/** One hostile of ten: the owner of one namespace of a fleet creates as many objects there as they like: the members of nine others are synced, and join, meanwhile. */
 
 import { describe, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { ApiProxy, type Verdict } from '../scenarios/api-proxy.ts';
 import { FLEET_NAMESPACE, newEmbeddedFleet } from '../scenarios/fleet-world.ts';
 import { HostileMember } from './hostile-member.ts';
+import { EVIL, LEASES, MEMBERS, PLANTED_LEASES, VCLUSTERS } from './hostile-namespace.ts';
 
-const SWITCHED_OFF = 'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: false}}}\n';
-const EVIL = 'team-evil';
-const MEMBERS = 40;
-const LEASES = 1500;
 /** The replica loses its Lease soon, and takes it soon again. */
 const SHORT_LEASE = { leaseDuration: '3s', renewDeadline: '2s', retryPeriod: '500ms' };
-
-/** As long as they may be, of many small parts. */
-function longText(head: string): string {
-  let text = `${head}x:\n`;
-  for (let at = 0; text.length < 127_000; at++) text += `- {a: [${at}, b, {c: d}]}\n`;
-  return text;
-}
 
 /** Its Lease cannot be renewed until it has stopped all members; afterwards, it can. */
 async function loseLease({ fleet, host, world }: HostileMember): Promise<void> {
@@ -31,66 +21,38 @@ async function loseLease({ fleet, host, world }: HostileMember): Promise<void> {
   host.behaviour = {};
 }
 
-function lost({ fleet }: HostileMember): number {
-  return fleet.log.filter(({ msg }) => String(msg).startsWith('this replica no longer syncs')).length;
-}
-
-describe('a namespace with', () => {
-  test(`${MEMBERS} vClusters whose values and kubeconfigs are as long as they may be has ${MEMBERS / 2} members, read once for each version`, async ({
-    expect,
-  }) => {
-    await using attack = await HostileMember.open({ defaults: { leaderElection: SHORT_LEASE } });
-    const { fleet, host, world } = attack;
-    const [values, kubeconfig] = [longText(SWITCHED_OFF), longText('clusters: []\n')];
-    await world.host.ensureNamespace(EVIL);
-    for (let at = 0; at < MEMBERS; at++) {
-      // In the order of their names, which decides where they have the same age in seconds.
-      const name = `w${100 + at}`;
-      const vcluster = { name, namespace: EVIL };
-      await world.setValues(vcluster, values);
-      await world.setSecret(EVIL, `vc-${name}`, { config: kubeconfig });
-      const labels = { app: 'vcluster', 'endpoint-syncer/enabled': 'true' };
-      await world.host.create('StatefulSet', {
-        metadata: { name, namespace: EVIL, labels },
-        spec: { replicas: 1, selector: { matchLabels: labels }, template: {} },
+describe('one hostile of ten: a namespace with', () => {
+  test.for(Object.entries(VCLUSTERS))(
+    `${MEMBERS} %s has ${MEMBERS / 2} members, read once for each version`,
+    async ([, create], { expect }) => {
+      await using attack = await HostileMember.open({ defaults: { leaderElection: SHORT_LEASE } });
+      const { fleet, host, world } = attack;
+      await create(world.host);
+      await fleet.whenMetric('endpoint_syncer_fleet_members', (members) => members === MEMBERS / 2, {
+        state: 'limited',
       });
-    }
-    await fleet.whenMetric('endpoint_syncer_fleet_members', (members) => members === MEMBERS / 2, {
-      state: 'limited',
-    });
-    await attack.othersAreSynced();
-    expect(lost(attack)).toBe(0);
-    const late = await world.install('late');
-    await world.whenState(fleet, late, 'joined');
-    await loseLease(attack);
-    await attack.othersAreSynced();
-    const before = lost(attack);
-    await attack.othersAreSynced();
-    expect(lost(attack)).toBe(before);
-    const reads = host.requests.filter(({ path }) => path.includes(`/${EVIL}/secrets/vc-config-`));
-    const counts = Map.groupBy(reads, ({ path }) => path);
-    expect(Math.max(...[...counts.values()].map(({ length }) => length))).toBe(1);
-    expect(counts.size).toBeLessThanOrEqual(MEMBERS / 2);
-  });
+      await attack.othersAreSynced();
+      expect(attack.dropped()).toBe(0);
+      const late = await world.install('late');
+      await world.whenState(fleet, late, 'joined');
+      await loseLease(attack);
+      await attack.othersAreSynced();
+      const before = attack.dropped();
+      await attack.othersAreSynced();
+      expect(attack.dropped()).toBe(before);
+      const reads = host.requests.filter(({ path }) => path.includes(`/${EVIL}/secrets/vc-config-`));
+      const counts = Map.groupBy(reads, ({ path }) => path);
+      expect(Math.max(...[...counts.values()].map(({ length }) => length))).toBe(1);
+      expect(counts.size).toBeLessThanOrEqual(MEMBERS / 2);
+    },
+  );
 
-  test.for<[string, string, number]>([
-    ['held for ever by nobody', 'me', 2 ** 31 - 1],
-    ['that anybody may take', '', 1],
-  ])(
-    `${LEASES} Leases as if of deleted vClusters, %s, delays no other that joins, or is deleted`,
-    async ([, holder, seconds], { expect }) => {
+  test.for(Object.entries(PLANTED_LEASES))(
+    `${LEASES} %s, as if of deleted vClusters, delays no other that joins, or is deleted`,
+    async ([, create], { expect }) => {
       await using attack = await HostileMember.open({ defaults: { leaderElection: SHORT_LEASE } });
       const { fleet, host, others, world } = attack;
-      await world.host.ensureNamespace(EVIL);
-      for (let at = 0; at < LEASES; at++)
-        await world.host.create('Lease', {
-          metadata: {
-            name: `endpoint-syncer-f${at}`,
-            namespace: EVIL,
-            annotations: { 'endpoint-syncer/fleet': 'x' },
-          },
-          spec: { holderIdentity: holder, leaseDurationSeconds: seconds },
-        });
+      await create(world.host);
       const about = (): number =>
         host.requests.filter(({ path, isWatch }) => !isWatch && path.includes(`/namespaces/${EVIL}/`)).length;
       // Another term looks at them.

@@ -1,4 +1,4 @@
-/** One member of ten is hostile: what it gets, and that the others are synced meanwhile. Their latencies: `npm run bench -- fleet --hostile`. */
+/** One member of ten is hostile: what it gets, and that the others are synced meanwhile. Their latencies: `npm run bench -- hostile`. */
 
 import { describe, test } from 'vitest';
 import { systemClock, type Clock } from '../../src/base/clock.ts';
@@ -19,7 +19,7 @@ const PAGE = 500;
 const REQUEST_TIMEOUT_MS = 30_000;
 const NEVER_MS = 2 ** 30;
 
-describe('a hostile member of a fleet', () => {
+describe('one hostile of ten: a member', () => {
   test.for<[string, (count: number) => JsonObject[]]>([
     [
       'with new objects',
@@ -169,7 +169,7 @@ describe('a hostile member of a fleet', () => {
   test(`with ${FLAPPING} objects that change all the time takes its turn at the host`, async ({ expect }) => {
     await using attack = await HostileMember.open();
     const { host, hostile, virtual, world } = attack;
-    virtual.behaviour = flapping(FLAPPING);
+    virtual.behaviour = { decide: flapping(FLAPPING) };
     let [inFlight, most] = [0, 0];
     host.behaviour = {
       decide(request) {

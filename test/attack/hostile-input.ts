@@ -1,5 +1,6 @@
 /** What a hostile API server sends to take the memory or the processor of a fleet: each as an answer of its own to lists and watches. */
 
+import { setTimeout } from 'node:timers/promises';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { ProxiedRequest, Verdict } from '../scenarios/api-proxy.ts';
 import {
@@ -26,11 +27,16 @@ const watches =
 
 /** Every watch is too old, so that the lists come. */
 const lists =
-  (verdict: Verdict): Answer =>
+  (verdict: Verdict | ((request: ProxiedRequest) => Verdict), isOf = isEndpoints): Answer =>
   (request) => {
-    if (!isEndpoints(request)) return PASS;
-    return request.isWatch ? { kind: 'refuse', status: 410, reason: 'Expired' } : verdict;
+    if (!isOf(request)) return PASS;
+    if (request.isWatch) return { kind: 'refuse', status: 410, reason: 'Expired' };
+    return typeof verdict === 'function' ? verdict(request) : verdict;
   };
+
+function isSynced({ method, path }: ProxiedRequest): boolean {
+  return method === 'GET' && /^\/api[^?]*\/(endpoints|endpointslices|services)(\?|$)/u.test(path);
+}
 
 const body = (text: string): Answer => lists({ kind: 'pretend', body: text });
 
@@ -86,10 +92,32 @@ function nested(): string {
   );
 }
 
-function shapes(): string {
-  let members = '';
-  for (let at = 0; members.length < BYTES; at++) members += `,{"k${at.toString(36)}":0}`;
-  return page([{ ...hostileObject(0, 1), x: 0 }]).replace('"x":0', `"x":[${members.slice(1)}]`);
+let shapeMembers = '';
+for (let at = 0; shapeMembers.length < BYTES; at++) shapeMembers += `,{"k${at.toString(36)}":0}`;
+
+/** A page with an object none of whose inner objects has the members of another. */
+function shapes(at: number, next = ''): string {
+  return page([{ ...hostileObject(at, 1), x: 0 }], next).replace('"x":0', `"x":[${shapeMembers.slice(1)}]`);
+}
+
+function endlessShapes({ path }: ProxiedRequest): Verdict {
+  const at = Number(new URL(path, 'http://hostile').searchParams.get('continue') ?? 0);
+  return { kind: 'pretend', body: shapes(at, String(at + 1)) };
+}
+
+/** Each request needs a connection of its own. */
+function closing(request: ProxiedRequest): Verdict {
+  if (!isSynced(request)) return PASS;
+  if (request.isWatch) return { kind: 'stream', texts: afterASecond() };
+  const body = page([]);
+  const head = `HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`;
+  return { kind: 'flood', flood: { first: `${head}${body}`, more: '' } };
+}
+
+/** Nothing. */
+async function* afterASecond(): AsyncGenerator<string> {
+  await setTimeout(1100);
+  yield* [];
 }
 
 const message = JSON.stringify({
@@ -111,11 +139,17 @@ export const HOSTILE_INPUTS: Readonly<Record<string, Answer>> = {
   'empty lines': watches({ first: CHUNKED, more: chunk('\n'.repeat(65_536)) }),
   bookmarks: watches({ first: CHUNKED, more: chunk(BOOKMARK.repeat(900)) }),
   'streams that end at once': watches({ first: `${CHUNKED}0\r\n\r\n`, more: '' }),
+  'streams that end after a second, and responses that close their connections': closing,
   'a list with a long integer': body(listWith(`[${LONG}${fill(',0')}]`)),
+  'lists of every kind with a long integer': lists(
+    { kind: 'pretend', body: listWith(`[${LONG}${fill(',0')}]`) },
+    isSynced,
+  ),
   'a list of long integers': body(listWith(`[${LONG}${fill(`,${LONG}`)}]`)),
   'a list of strings with digits': body(listWith(`[""${fill(`,"a,${LONG},"`)}]`)),
   'a list that is nested as deep as it is long': body(nested()),
-  'a list of objects of which none has the members of another': body(shapes()),
+  'a list of objects of which none has the members of another': body(shapes(0)),
+  'endless pages of such objects': lists(endlessShapes),
   'a long message': lists({
     kind: 'flood',
     flood: { first: `HTTP/1.1 500 Error\r\nContent-Length: ${message.length}\r\n\r\n${message}`, more: '' },
@@ -133,6 +167,13 @@ export const HOSTILE_INPUTS: Readonly<Record<string, Answer>> = {
   'an object of many unknown members that changes': changing({ x: ofLarge((at) => ({ [`k${at}`]: 0 })) }),
   'a list of many objects': body(page(ofLarge((at) => hostileObject(at, 1)).slice(0, 12_000))),
 };
+
+/** Of these, lists that take longer to parse than their bytes of addresses, by far: they are not parsed. */
+export const TOO_COSTLY: ReadonlySet<string> = new Set([
+  'a list that is nested as deep as it is long',
+  'a list of objects of which none has the members of another',
+  'endless pages of such objects',
+]);
 
 /** What patches do with each address of a large object. */
 export const LARGE_OBJECT: Answer = changing(addresses());

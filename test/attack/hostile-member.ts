@@ -1,7 +1,7 @@
 /** A fleet of ten members, of which one is hostile: it controls its API server, its objects and its values. */
 
 import type { JsonObject } from '../../src/base/json.ts';
-import { ApiProxy, type ProxiedRequest, type ProxyBehaviour } from '../scenarios/api-proxy.ts';
+import { ApiProxy, type ProxiedRequest, type Verdict } from '../scenarios/api-proxy.ts';
 import {
   annotating,
   FLEET_NAMESPACE,
@@ -16,7 +16,6 @@ export const OTHERS = 9;
 
 export class HostileMember implements AsyncDisposable {
   readonly world: FleetWorld;
-  readonly fleet: LocalFleet;
   readonly hostile: Installed;
   readonly others: readonly Installed[];
   /** Before the API server of the hostile member. */
@@ -24,14 +23,18 @@ export class HostileMember implements AsyncDisposable {
   /** Before the host, for all members. */
   readonly host: ApiProxy;
   readonly #stack: AsyncDisposableStack;
+  readonly #start: () => Promise<LocalFleet>;
+  #fleet: LocalFleet;
   #rounds = 0;
 
   private constructor(
     parts: Pick<HostileMember, 'world' | 'fleet' | 'hostile' | 'others' | 'virtual' | 'host'>,
+    start: () => Promise<LocalFleet>,
     stack: AsyncDisposableStack,
   ) {
     this.world = parts.world;
-    this.fleet = parts.fleet;
+    this.#fleet = parts.fleet;
+    this.#start = start;
     this.hostile = parts.hostile;
     this.others = parts.others;
     this.virtual = parts.virtual;
@@ -65,11 +68,23 @@ export class HostileMember implements AsyncDisposable {
     stack.use(host);
     stack.use(virtual);
     stack.use(world);
-    const fleet = await world.start({ host: access, fleet: { limits }, defaults }, options);
+    const start = (): Promise<LocalFleet> =>
+      world.start({ host: access, fleet: { limits }, defaults }, options);
+    const fleet = await start();
     await world.createEndpoints(hostile, 'web', '10.9.0.1');
     await world.whenCopied(hostile, 'web', '10.9.0.1');
     for (const vcluster of [...others, hostile]) await world.whenState(fleet, vcluster, 'joined');
-    return new HostileMember({ world, fleet, hostile, others, virtual, host }, stack.move());
+    return new HostileMember({ world, fleet, hostile, others, virtual, host }, start, stack.move());
+  }
+
+  get fleet(): LocalFleet {
+    return this.#fleet;
+  }
+
+  /** Another process takes over, and finds everything as it is. */
+  async restart(): Promise<void> {
+    await this.#fleet.stop();
+    this.#fleet = await this.#start();
   }
 
   /** One more object in each of the others: created, for one of them patched in its sandbox, updated. Each is joined afterwards. */
@@ -87,6 +102,11 @@ export class HostileMember implements AsyncDisposable {
         await this.world.whenState(this.fleet, vcluster, 'joined');
       }),
     );
+  }
+
+  /** Members that the fleet has dropped because it lost its Lease. */
+  dropped(): number {
+    return this.fleet.log.filter(({ msg }) => String(msg).startsWith('this replica no longer syncs')).length;
   }
 
   /** Requests to the host for the hostile member, except for watches and its Lease. */
@@ -136,7 +156,7 @@ export function isEndpoints({ method, path }: ProxiedRequest): boolean {
 const PAGE = 500;
 
 /** An API server with so many Endpoints, all of which change all the time. */
-export function flapping(count: number): ProxyBehaviour {
+export function flapping(count: number): (request: ProxiedRequest) => Verdict {
   let version = 2_000_000;
   function* events(): Generator<string> {
     for (;;) {
@@ -144,14 +164,12 @@ export function flapping(count: number): ProxyBehaviour {
       yield `${JSON.stringify({ type: 'MODIFIED', object: hostileObject(version % count, version) })}\n`;
     }
   }
-  return {
-    decide(request) {
-      if (!isEndpoints(request)) return { kind: 'pass' };
-      if (request.isWatch) return { kind: 'stream', texts: events() };
-      const { searchParams } = new URL(request.path, 'http://hostile');
-      const from = Number(searchParams.get('continue') ?? 0);
-      const items = Array.from({ length: PAGE }, (_, at) => hostileObject(from + at, version));
-      return { kind: 'pretend', body: page(items, from + PAGE < count ? String(from + PAGE) : '') };
-    },
+  return (request) => {
+    if (!isEndpoints(request)) return { kind: 'pass' };
+    if (request.isWatch) return { kind: 'stream', texts: events() };
+    const { searchParams } = new URL(request.path, 'http://hostile');
+    const from = Number(searchParams.get('continue') ?? 0);
+    const items = Array.from({ length: PAGE }, (_, at) => hostileObject(from + at, version));
+    return { kind: 'pretend', body: page(items, from + PAGE < count ? String(from + PAGE) : '') };
   };
 }

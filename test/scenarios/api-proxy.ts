@@ -37,7 +37,7 @@ export type Verdict =
   /** The proxy responds with 200 and this body; the request does not reach the API server. */
   | { readonly kind: 'pretend'; readonly body: string }
   /** The proxy responds with these texts, as fast as they are read; the request does not reach the API server. */
-  | { readonly kind: 'stream'; readonly texts: Iterable<string> }
+  | { readonly kind: 'stream'; readonly texts: Iterable<string> | AsyncIterable<string> }
   /** The proxy writes these bytes on the connection; the request does not reach the API server. */
   | { readonly kind: 'flood'; readonly flood: Flood }
   /** The API server gets this body instead, as after a mutating webhook. */
