@@ -75,7 +75,7 @@ test('the kubeconfig of an embedded cluster, with an informer', async () => {
   try {
     const body = { metadata: { name: 'web' }, subsets: [{ addresses: [{ ip: '192.0.2.7' }] }] };
     const created = await client.createNamespacedEndpoints({ namespace: 'default', body });
-    const { metadata } = created;
+    const { metadata = {} } = created;
     const ready = { metadata, subsets: [{ addresses: [{ ip: '192.0.2.8' }] }] };
     await client.replaceNamespacedEndpoints({ namespace: 'default', name: 'web', body: ready });
     await client.deleteNamespacedEndpoints({ namespace: 'default', name: 'web' });
