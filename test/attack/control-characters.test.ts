@@ -16,22 +16,18 @@ import { asJson, ENDPOINTS, type KubeObject } from '../../src/kube/object.ts';
 import { failure } from '../../src/kube/status-error.ts';
 import { KEYS_PATH, MINIMAL, startKeyServer } from '../access-keys/keys/key-server.ts';
 import { FakeClock, settle } from '../support/fake-clock.ts';
-
-/** Sets the title, clears the screen with C0 and with C1, hides text, writes from right to left, forges a line. */
-const HOSTILE = 'a\u001b]0;owned\u0007\u001b[2J\u009b8m\u202egnp.\u2028b\u0000';
-const RAW = /(?![\n\t])[\p{Cc}\u202a-\u202e\u2028\u2029]/u;
-
-function expectPlain(text: string): void {
-  expect(text).toContain('u202e');
-  expect(text).not.toMatch(RAW);
-}
+import { CONTROL_TEXT, expectPlain, RAW } from './control-text.ts';
 
 describe('control characters of tenants', () => {
   test('are escaped in logs of JSON', async () => {
     const lines: string[] = [];
     const destination = { write: (line: string) => void lines.push(line) };
     const logger = await createLogger({ level: 'info', format: 'json', destination });
-    const fields = { note: HOSTILE, list: [{ [HOSTILE]: HOSTILE }], err: new Error(HOSTILE) };
+    const fields = {
+      note: CONTROL_TEXT,
+      list: [{ [CONTROL_TEXT]: CONTROL_TEXT }],
+      err: new Error(CONTROL_TEXT),
+    };
     logger.info(fields, 'synced');
     expectPlain(lines.join(''));
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({ msg: 'synced', level: 'info' });
@@ -40,7 +36,7 @@ describe('control characters of tenants', () => {
 
   test('are escaped in logs for a terminal', () => {
     const file = join(import.meta.dirname, '../../src/base/logger.ts');
-    const text = JSON.stringify(HOSTILE);
+    const text = JSON.stringify(CONTROL_TEXT);
     const program = `import { createLogger } from ${JSON.stringify(file)};
       const logger = await createLogger({ level: 'info', format: 'pretty' });
       logger.warn({ note: ${text}, err: new Error(${text}) }, 'failed');`;
@@ -69,7 +65,7 @@ describe('control characters of tenants', () => {
       limit: new EventSeriesLimit(),
     });
     const regarding = { metadata: { name: 'web', namespace: 'default', uid: 'u' } };
-    recorder.event(regarding, ENDPOINTS, { type: 'Warning', reason: 'PatchFailed', note: HOSTILE });
+    recorder.event(regarding, ENDPOINTS, { type: 'Warning', reason: 'PatchFailed', note: CONTROL_TEXT });
     await settle();
     expect(created).toHaveLength(1);
     expectPlain(textAt(asJson(created[0] as KubeObject), 'note'));
@@ -81,31 +77,31 @@ describe('control characters of tenants', () => {
       .spyOn(process.stderr, 'write')
       .mockImplementation((line) => written.push(String(line)) > 0);
     const demo = new ActivityLogger((line) => written.push(line));
-    demo.info({ key: HOSTILE, outcome: 'created', latencyMs: 1 }, 'synced');
-    demo.warn({ key: HOSTILE, error: HOSTILE }, 'failed');
+    demo.info({ key: CONTROL_TEXT, outcome: 'created', latencyMs: 1 }, 'synced');
+    demo.warn({ key: CONTROL_TEXT, error: CONTROL_TEXT }, 'failed');
     errors.mockRestore();
     expect(written).toHaveLength(2);
     for (const line of written) expectPlain(line);
   });
 
   test('are escaped in tables, differences and errors of commands', async () => {
-    expectPlain(formatTable([['NAME'], [HOSTILE]]));
-    const after = { metadata: { name: 'web', namespace: 'default', annotations: { note: HOSTILE } } };
+    expectPlain(formatTable([['NAME'], [CONTROL_TEXT]]));
+    const after = { metadata: { name: 'web', namespace: 'default', annotations: { note: CONTROL_TEXT } } };
     const change = { cluster: 'host', resource: ENDPOINTS, reason: 'x', before: undefined, after } as const;
     expectPlain(formatChange(change as never, false, paintFor({ isTTY: false } as never)) ?? '');
     const written: string[] = [];
     const errors = vi
       .spyOn(process.stderr, 'write')
       .mockImplementation((line) => written.push(String(line)) > 0);
-    await guarded(() => Promise.reject(new TerminalError(HOSTILE)));
-    await guarded(() => Promise.reject(failure(422, 'Invalid', HOSTILE)));
+    await guarded(() => Promise.reject(new TerminalError(CONTROL_TEXT)));
+    await guarded(() => Promise.reject(failure(422, 'Invalid', CONTROL_TEXT)));
     errors.mockRestore();
     expect(written).toHaveLength(2);
     for (const line of written) expectPlain(line);
   });
 
   test('make no name of an object', () => {
-    const item = { metadata: { name: HOSTILE, namespace: 'default' } };
+    const item = { metadata: { name: CONTROL_TEXT, namespace: 'default' } };
     expect(problemOf(item)).toContain('metadata.name');
     expect(() => asList({ metadata: {}, items: [item] }, ENDPOINTS)).toThrow('metadata.name');
   });
@@ -115,19 +111,19 @@ describe('control characters of callers of the key API', () => {
   test('are escaped in messages', async () => {
     await using api = await startKeyServer();
     const asked: [string, string, object?][] = [
-      ['POST', KEYS_PATH, { metadata: { name: HOSTILE }, spec: MINIMAL }],
-      ['POST', KEYS_PATH, { metadata: { name: 'k' }, spec: { ...MINIMAL, type: HOSTILE } }],
+      ['POST', KEYS_PATH, { metadata: { name: CONTROL_TEXT }, spec: MINIMAL }],
+      ['POST', KEYS_PATH, { metadata: { name: 'k' }, spec: { ...MINIMAL, type: CONTROL_TEXT } }],
       [
         'POST',
         KEYS_PATH,
-        { metadata: { name: 'k' }, spec: { ...MINIMAL, scope: { rules: [{ cluster: HOSTILE }] } } },
+        { metadata: { name: 'k' }, spec: { ...MINIMAL, scope: { rules: [{ cluster: CONTROL_TEXT }] } } },
       ],
-      ['POST', KEYS_PATH, { metadata: { name: 'k' }, spec: { ...MINIMAL, [HOSTILE]: 1 } }],
-      ['GET', `${KEYS_PATH}/${encodeURIComponent(HOSTILE)}`],
-      ['GET', `${KEYS_PATH}?labelSelector=${encodeURIComponent(HOSTILE)}`],
-      ['GET', `${KEYS_PATH}?fieldSelector=${encodeURIComponent(HOSTILE)}`],
-      ['GET', `${KEYS_PATH}?limit=${encodeURIComponent(HOSTILE)}`],
-      ['GET', `/apis/${encodeURIComponent(HOSTILE)}/v1/x`],
+      ['POST', KEYS_PATH, { metadata: { name: 'k' }, spec: { ...MINIMAL, [CONTROL_TEXT]: 1 } }],
+      ['GET', `${KEYS_PATH}/${encodeURIComponent(CONTROL_TEXT)}`],
+      ['GET', `${KEYS_PATH}?labelSelector=${encodeURIComponent(CONTROL_TEXT)}`],
+      ['GET', `${KEYS_PATH}?fieldSelector=${encodeURIComponent(CONTROL_TEXT)}`],
+      ['GET', `${KEYS_PATH}?limit=${encodeURIComponent(CONTROL_TEXT)}`],
+      ['GET', `/apis/${encodeURIComponent(CONTROL_TEXT)}/v1/x`],
     ];
     for (const [method, path, body] of asked) {
       const { json } = await api.send(method, path, body as never);
@@ -138,7 +134,7 @@ describe('control characters of callers of the key API', () => {
 
   test('are escaped in tables', async () => {
     await using api = await startKeyServer();
-    await api.create('k1', { displayName: `x${HOSTILE}` });
+    await api.create('k1', { displayName: `x${CONTROL_TEXT}` });
     const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
     const { json } = await api.send('GET', KEYS_PATH, undefined, { accept });
     const { rows } = json as unknown as { rows: { cells: unknown[] }[] }; // a Table

@@ -3,8 +3,8 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { LIMITS, MIB, outcomeOf, TestSandbox, textOf } from '../syncer/sandbox/test-sandbox.ts';
+import { WEDGES } from './hostile-expressions.ts';
 
-const WEDGES = ['(() => { while (true) {} })()', '[].indexOf.call({ length: 2 ** 53 - 1 }, 1)'];
 const sandboxes: TestSandbox[] = [];
 
 async function open(...options: Parameters<typeof TestSandbox.open>): Promise<TestSandbox> {
