@@ -79,6 +79,8 @@ export class Batch {
   sentChars = 0;
   /** How often it was sent again because the child had too little processor time. */
   starvations = 0;
+  /** Matches that were stopped. */
+  stops = 0;
   #isCareful: boolean;
   #jobs: { readonly job: Job; readonly text: string }[] = [];
   #matchesLeft = 0;
@@ -202,6 +204,7 @@ export class Batch {
       // The rest stays in careful mode, because a stop often affects several matches, and each search may cost a process. The patch fails
       // on the object in any case, so its other matches are not evaluated and do not delay other objects.
       this.#failNext(recordStop(job, stop));
+      this.stops += 1;
       this.starvations = 0;
     }
     return !this.isFinished;

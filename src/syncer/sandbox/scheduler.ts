@@ -1,6 +1,7 @@
 /** Sends batches to one child. The requests of one turn of the event loop are sent together at its end, so an idle daemon adds no latency
  * and a full queue forms large batches; a second batch is in flight while the first is evaluated. Owners, the isolates of one, and the virtual
- * namespaces of an isolate take turns: a batch that takes long gives way to what waits, and is no longer waited for. */
+ * namespaces of an isolate take turns: a batch that takes long, or in which stops follow each other, gives way to what waits, and is no longer
+ * waited for. */
 
 import type { Timer } from '../../base/clock.ts';
 import { Turns } from '../../base/turns.ts';
@@ -26,6 +27,8 @@ const BATCH_JOBS_MAX = 512;
 const BATCH_MATCHES_MAX = 2048;
 /** While expressions take long: the jobs of a batch are encoded again when it has given way. */
 const SLOW_BATCH_JOBS_MAX = 64;
+/** Each takes as long as an expression may, and the quarantine of one expression says nothing about others: a batch gives way then. */
+const BATCH_STOPS_MAX = 2;
 /** Share of the memory limit. Memory that remains allocated after a stop would count against the next expression. */
 const BLOATED_SHARE = 0.6;
 const PAUSE_MS = 1000;
@@ -316,7 +319,8 @@ export class Scheduler {
       this.#options.killed('memory', first?.isolate);
     }
     if (first?.handleStop(stop, isFresh) === true) {
-      if (stop === 'late') this.#giveWay(first);
+      const isLong = stop === 'late' || first.stops >= BATCH_STOPS_MAX;
+      if (isLong && !first.needsFresh) this.#giveWay(first);
       else this.#sendAgain(first);
     }
     this.#sendNext(child);
