@@ -3,7 +3,8 @@
 import { describe, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { newEmbeddedWorld } from '../scenarios/embedded-world.ts';
-import type { World } from '../scenarios/world.ts';
+import { newFleetMemberWorld } from '../scenarios/fleet-member-world.ts';
+import type { NewWorld, World } from '../scenarios/world.ts';
 import { HOSTILE_EXPRESSIONS } from './tenants.ts';
 
 const NOTE = 'example.com/note';
@@ -13,8 +14,13 @@ const UPDATES = 20;
 const UPDATED = { timeoutMs: 20_000 };
 
 describe.each(Object.entries(HOSTILE_EXPRESSIONS))('%s', (_what, expression) => {
-  test.concurrent.for([64, 100, 300])('on %d objects of one namespace', async (count, { expect }) => {
-    await using world = await newEmbeddedWorld();
+  test.concurrent.for<[where: string, count: number, newWorld: NewWorld]>([
+    ['a daemon', 64, newEmbeddedWorld],
+    ['a daemon', 100, newEmbeddedWorld],
+    ['a daemon', 300, newEmbeddedWorld],
+    ['a fleet', 300, newFleetMemberWorld],
+  ])('in %s, on %d objects of one namespace', async ([, count, newWorld], { expect }) => {
+    await using world = await newWorld();
     const patches = [{ path: `metadata.annotations["${NOTE}"]`, expression }];
     await world.startSync({ config: { sync: { toHost: { endpoints: { enabled: true, patches } } } } });
     for (const namespace of ['evil', 'good']) await world.virtualNamespace(namespace);
@@ -39,8 +45,11 @@ const SLOW =
 const DECISIONS = 64;
 const LIMITS = { sandbox: { expressionTimeout: '10s', batchTimeout: '20s' } };
 
-test('values of one namespace that take long, but not too long', async ({ expect }) => {
-  await using world = await newEmbeddedWorld();
+test.for<[where: string, newWorld: NewWorld]>([
+  ['a daemon', newEmbeddedWorld],
+  ['a fleet', newFleetMemberWorld],
+])('in %s, values of one namespace that take long, but not too long', async ([, newWorld], { expect }) => {
+  await using world = await newWorld();
   const patches = [{ path: `metadata.annotations["${NOTE}"]`, expression: SLOW }];
   await world.startSync({
     config: { endpointSyncer: LIMITS, sync: { toHost: { endpoints: { enabled: true, patches } } } },

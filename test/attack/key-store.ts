@@ -37,7 +37,7 @@ export function keyStoreAttacks(newWorld: NewWorld): void {
         bindAddress: `127.0.0.1:${port}`,
         dataDir: `${world.directory}/data`,
         bootstrapKeyFile: `${world.directory}/first-key`,
-        store: { driver: 'kubernetes' },
+        store: { driver: 'kubernetes', namespace: world.hostNamespace },
       };
       return { config: { ...referencePatches(), managementApi } as JsonObject };
     });

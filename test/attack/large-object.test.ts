@@ -2,14 +2,18 @@
 
 import { expect, test } from 'vitest';
 import { newEmbeddedWorld } from '../scenarios/embedded-world.ts';
+import { newFleetMemberWorld } from '../scenarios/fleet-member-world.ts';
 
 /** Keys of the maximum length. */
 const PREFIX = `${'p'.repeat(60)}.${'q'.repeat(60)}.${'r'.repeat(60)}.${'s'.repeat(60)}`;
 const LABELS = Object.fromEntries(Array.from({ length: 1200 }, (_, at) => [`${PREFIX}/key-${at}`, 'value']));
 const NONE = Object.fromEntries(Object.keys(LABELS).map((key) => [key, null]));
 
-test('more bytes of labels than are copied', async () => {
-  await using world = await newEmbeddedWorld();
+test.each([
+  ['a daemon', newEmbeddedWorld],
+  ['a fleet', newFleetMemberWorld],
+])('more bytes of labels than are copied, in %s', async (_what, newWorld) => {
+  await using world = await newWorld();
   await world.startSync();
   await world.createVirtual('default/web');
   await world.createVirtual('default/other');

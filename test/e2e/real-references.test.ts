@@ -1,7 +1,7 @@
 /** References and imports, on real kube-apiservers; the custom resource is a real CustomResourceDefinition. */
 
 import { keyStoreAttacks } from '../attack/key-store.ts';
-import { referenceAttacks } from '../attack/references.ts';
+import { configuredSecretAttack, referenceAttacks } from '../attack/references.ts';
 import { referenceFaultScenarios } from '../scenarios/reference-faults.ts';
 import { referenceScenarios } from '../scenarios/references.ts';
 import { newRealWorld } from './real-world.ts';
@@ -9,4 +9,5 @@ import { newRealWorld } from './real-world.ts';
 referenceScenarios(newRealWorld);
 referenceFaultScenarios(newRealWorld);
 referenceAttacks(newRealWorld);
+configuredSecretAttack(newRealWorld);
 keyStoreAttacks(newRealWorld);

@@ -19,8 +19,10 @@ import { subdomainProblem } from '../../src/kube/names.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { eventually, type WaitOptions } from '../support/eventually.ts';
 import { replaceFile } from '../support/replace-file.ts';
+import { yamlText } from '../support/yaml-text.ts';
 import { RefusedError, TestCluster, type KindName } from './cluster-client.ts';
 import { hostNameOf } from './expected-copy.ts';
+import { gadgets } from './gadgets.ts';
 import { endpoints, subset } from './objects.ts';
 import { RunningDaemon } from './running-daemon.ts';
 
@@ -127,7 +129,7 @@ export class FleetWorld implements AsyncDisposable {
     { name, namespace }: Pick<Installed, 'name' | 'namespace'>,
     values: JsonObject | string,
   ): Promise<void> {
-    const text = typeof values === 'string' ? values : stringify(values);
+    const text = typeof values === 'string' ? values : yamlText(values);
     await this.setSecret(namespace, `vc-config-${name}`, { 'config.yaml': text });
   }
 
@@ -139,7 +141,7 @@ export class FleetWorld implements AsyncDisposable {
   }
 
   async setOverlay({ name, namespace }: Installed, file: JsonObject): Promise<void> {
-    const data = { 'config.yaml': stringify(file) };
+    const data = { 'config.yaml': yamlText(file) };
     await this.#put('ConfigMap', { metadata: { name: `endpoint-syncer-${name}`, namespace }, data });
   }
 
@@ -250,6 +252,10 @@ export class FleetWorld implements AsyncDisposable {
     );
   }
 
+  async virtual(index: number): Promise<TestCluster> {
+    return (await this.#clusters.virtual(index)).client;
+  }
+
   /** The kubeconfig of a virtual cluster. */
   async access(index: number): Promise<string> {
     return (await this.#clusters.virtual(index)).kubeconfig;
@@ -347,7 +353,9 @@ export const newEmbeddedFleet: NewFleetWorld = async () => {
   stack.defer(() => rmSync(directory, { recursive: true, force: true }));
   const opened = new Map<number, Promise<FleetCluster>>();
   const open = async (name: string): Promise<FleetCluster> => {
-    const cluster = stack.use(await startEmbeddedCluster({ name, token: name, kinds: workloads() }));
+    const cluster = stack.use(
+      await startEmbeddedCluster({ name, token: name, kinds: [...workloads(), gadgets()] }),
+    );
     const file = join(directory, `${name}.kubeconfig`);
     writeFileSync(file, cluster.kubeconfig);
     return { kubeconfig: cluster.kubeconfig, client: stack.use(new TestCluster(file)) };

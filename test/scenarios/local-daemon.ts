@@ -14,7 +14,6 @@ import { eventually } from '../support/eventually.ts';
 import { RunningDaemon } from './running-daemon.ts';
 
 interface Parts {
-  readonly configPath: string;
   readonly daemon: Daemon;
   /** What it logs. */
   readonly lines: { text: string };
@@ -22,13 +21,11 @@ interface Parts {
 }
 
 export class LocalDaemon extends RunningDaemon {
-  readonly configPath: string;
   readonly #parts: Parts;
   #isStopped = false;
 
   private constructor(parts: Parts) {
     super(parts.daemon.healthUrl);
-    this.configPath = parts.configPath;
     this.#parts = parts;
   }
 
@@ -54,7 +51,7 @@ export class LocalDaemon extends RunningDaemon {
     });
     const watching = reloadOnChange({ loaded, load, daemon: daemon.sync, clock: systemClock, logger });
     await using resources = new AsyncDisposableStack();
-    const local = resources.use(new LocalDaemon({ configPath, daemon, lines, watching }));
+    const local = resources.use(new LocalDaemon({ daemon, lines, watching }));
     await eventually(
       () => local.get('/readyz'),
       ({ status }) => status === 200,

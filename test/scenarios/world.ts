@@ -8,7 +8,6 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { stringify } from 'yaml';
 import type { KubeObject, StringMap } from '../../src/kube/object.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.ts';
 import { Guardian } from '../support/guardian.ts';
@@ -29,6 +28,7 @@ import {
 } from './expected-copy.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { replaceFile } from '../support/replace-file.ts';
+import { yamlText } from '../support/yaml-text.ts';
 import { LocalDaemon } from './local-daemon.ts';
 import { endpoints, subset, type EndpointsOptions } from './objects.ts';
 import type { RunningDaemon } from './running-daemon.ts';
@@ -55,7 +55,23 @@ export interface WorldClusters extends AsyncDisposable {
   /** Kills an API server, as a crash would. */
   stop(component: ClusterName | 'controllers'): Promise<void>;
   start(component: ClusterName | 'controllers'): Promise<void>;
+  /** What syncs between them. Default: the daemon of one virtual cluster. */
+  readonly installation?: Installation;
 }
+
+export interface Installation {
+  /** The whole file, and what it needs on the host. */
+  configuration(world: World, options: StartOptions, httpPort: number): Promise<JsonObject>;
+  /** In this process; ready. */
+  start(configPath: string): Promise<RunningDaemon>;
+  /** Before the daemons of a world end. */
+  ending?(): Promise<void>;
+}
+
+const DAEMON: Installation = {
+  configuration: async (world, options, httpPort) => world.configuration(options, httpPort),
+  start: (configPath) => LocalDaemon.start(configPath),
+};
 
 export interface WorldOptions {
   /** Default: `vc` and a few random letters. */
@@ -163,13 +179,13 @@ export class World implements AsyncDisposable, Placement {
   }
 
   writeConfig(config: JsonObject, name = `config-${++this.#files}.yaml`): string {
-    return this.file(name, stringify(config));
+    return this.file(name, yamlText(config));
   }
 
   /** Started, not waited for. */
   async spawnDaemon(options: StartOptions = {}): Promise<Daemon & { configPath: string }> {
     const [port = 0] = await freePorts(1);
-    const configPath = this.writeConfig(this.configuration(options, port));
+    const configPath = this.writeConfig(await this.#installation.configuration(this, options, port));
     const daemon = new Daemon({
       args: ['--config', configPath, ...(options.args ?? [])],
       httpUrl: `http://127.0.0.1:${port}`,
@@ -196,9 +212,14 @@ export class World implements AsyncDisposable, Placement {
     options: Pick<StartOptions, 'config' | 'kubeconfigs'> = {},
   ): Promise<RunningDaemon & { configPath: string }> {
     if (this.clusters.kind === 'real') return this.startDaemon(options);
-    const daemon = await LocalDaemon.start(this.writeConfig(this.configuration(options, 0)));
+    const configPath = this.writeConfig(await this.#installation.configuration(this, options, 0));
+    const daemon = await this.#installation.start(configPath);
     this.#daemons.push(this.#stack.use(daemon));
-    return daemon;
+    return Object.assign(daemon, { configPath });
+  }
+
+  get #installation(): Installation {
+    return this.clusters.installation ?? DAEMON;
   }
 
   hostName(key: string): string {
@@ -400,6 +421,14 @@ export class World implements AsyncDisposable, Placement {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await this.#installation.ending?.();
+    } finally {
+      await this.#end();
+    }
+  }
+
+  async #end(): Promise<void> {
     await this.#stack.disposeAsync();
     const unexpected = this.#daemons.flatMap((daemon) => daemon.unexpectedLines(this.#expectedErrors));
     await this.#close();
