@@ -10,6 +10,7 @@ import { subsetsOf, type Address } from './objects.ts';
 
 export const LAST_SYNCED = 'endpoint-syncer/last-synced';
 export const MANAGED = 'vcluster.loft.sh/managed-annotations';
+const LEADER = 'control-plane.alpha.kubernetes.io/leader';
 export const MARKER = 'vcluster.loft.sh/managed-by';
 
 /** What two copies are compared by: all that a user can see, without what the API server sets and our private record. */
@@ -34,10 +35,11 @@ export function viewOf(copy: KubeObject): CopyView {
   return { labels: copy.metadata.labels ?? {}, annotations, subsets: raw(subsetsOf(copy)) };
 }
 
-export function expectedCopy(virtual: KubeObject, place: Placement): CopyView {
+/** `hasService`: the host has a Service of this name. Without one, the copy is marked for the controllers of the host. */
+export function expectedCopy(virtual: KubeObject, place: Placement, hasService: boolean): CopyView {
   const { name, namespace = '', uid = '' } = virtual.metadata;
   const copied = { ...virtual.metadata.annotations };
-  delete copied['control-plane.alpha.kubernetes.io/leader'];
+  delete copied[LEADER];
   const host = { namespace: place.hostNamespace, name: hostNameOf(place, namespace, name) };
   const managed = Object.keys(copied).sort().join('\n');
   return {
@@ -46,6 +48,7 @@ export function expectedCopy(virtual: KubeObject, place: Placement): CopyView {
       ...copied,
       ...bookkeeping('Endpoints', { namespace, name, uid }, host),
       ...(managed === '' ? {} : { [MANAGED]: managed }),
+      ...(hasService ? {} : { [LEADER]: 'endpoint-syncer' }),
     },
     subsets: raw(
       subsetsOf(virtual).map((subset) => ({

@@ -250,7 +250,7 @@ async function startWithCopyOfVcluster(world: World): Promise<string> {
 
 /** What vCluster 0.37 writes: names, labels and annotations as ours, without the sync record. */
 function copyOfVcluster(world: World, virtual: KubeObject): KubeObject {
-  const { labels, annotations, subsets } = expectedCopy(virtual, world);
+  const { labels, annotations, subsets } = expectedCopy(virtual, world, true);
   const [namespace, name] = world.hostKey(KEY);
   return { apiVersion: 'v1', kind: 'Endpoints', metadata: { namespace, name, labels, annotations }, subsets };
 }

@@ -116,7 +116,7 @@ export function metadataScenarios(shared: SharedWorld<Daemon>): void {
       const { world, daemon } = shared();
       const leader = 'control-plane.alpha.kubernetes.io/leader';
       const key = await synced(shared(), { annotations: { [leader]: 'virtual' } });
-      expect(annotationOf(await world.getCopy(key), leader)).toBeUndefined();
+      expect(annotationOf(await world.getCopy(key), leader)).toBe('endpoint-syncer');
       await touchHost(key, { annotations: { [leader]: 'host' } });
       await world.settle(daemon);
       expect(annotationOf(await world.getVirtual(key), leader)).toBe('virtual');

@@ -318,7 +318,8 @@ export class World implements AsyncDisposable, Placement {
     anyOrigin: boolean,
   ): Promise<{ copy: KubeObject; seen: CopyView; wanted: CopyView }> {
     const [copy, virtual] = await Promise.all([this.getCopy(key), this.getVirtual(key)]);
-    const [seen, wanted] = [viewOf(copy), expectedCopy(virtual, this)];
+    const hasService = (await this.host.find('Service', ...this.hostKey(key))) !== undefined;
+    const [seen, wanted] = [viewOf(copy), expectedCopy(virtual, this, hasService)];
     if (anyOrigin) {
       const there = virtual.metadata.annotations ?? {};
       const managed = seen.annotations[MANAGED]?.split('\n') ?? [];

@@ -28,6 +28,7 @@ import type { OwnerReference, Translators } from '../../syncer/translate/forge.t
 import {
   identityAnnotations,
   isBookkeepingAnnotation,
+  isUnservedMark,
   LAST_SYNCED,
   virtualByAnnotations,
   virtualOf,
@@ -36,7 +37,7 @@ import { markerLabels } from '../../syncer/translate/labels.ts';
 import { withoutRevision, kindIdOf, recordOf } from '../../syncer/translate/last-synced.ts';
 import { createTranslators, ownerOf } from '../../syncer/translation.ts';
 import { guessedResource } from '../kind-scope.ts';
-import { SERVER_SET } from '../output/objects.ts';
+import { SERVER_SET, withoutKeys } from '../output/objects.ts';
 import { KeptSandbox, apiDefaults } from './rehearsal-parts.ts';
 
 export interface FileWorld {
@@ -92,7 +93,8 @@ export async function renderToHost(
   const rendered = kindsIn(world.virtual, config).flatMap(([resource, object]): Rendered[] => {
     const key = objectKey(object);
     const plan = rehearsed.plans(resource, key);
-    const copy = plan?.seen.target && storedAt(clusters.host, resource, plan.seen.target, given);
+    const stored = plan?.seen.target && storedAt(clusters.host, resource, plan.seen.target, given);
+    const copy = stored && withoutUnservedMark(stored);
     const before = copy && given.get(idOf(copy));
     const after = copy && object.metadata.resourceVersion === undefined ? unversioned(copy) : copy;
     const absent = plan === undefined ? 'never synced' : 'no copy';
@@ -400,6 +402,11 @@ function ofKind(one: Rendered): string {
 }
 
 /** The object at the end, with the members that an API server sets as they were given. */
+/** The files need not have the Services of the host, whose absence the mark stands for. */
+function withoutUnservedMark(copy: KubeObject): KubeObject {
+  return withoutKeys(copy, (member, key, value) => member === 'annotations' && isUnservedMark(key, value));
+}
+
 function storedAt(
   cluster: MemoryCluster,
   resource: Resource,

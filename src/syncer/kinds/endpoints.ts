@@ -87,6 +87,7 @@ const ENDPOINTS_KIND: SyncedKind = {
   translationNote:
     'Pod targetRefs in subsets get the names of the host Pods, or are left out where there are none',
   validate: validateEndpoints,
+  isSparedWithMark: true,
   serviceKey: (key) => key,
   hostService: objectKey,
   keysOfService: (service) => [service],

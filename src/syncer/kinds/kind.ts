@@ -61,6 +61,8 @@ export interface SyncedKind {
   readonly relatedKinds: Readonly<Record<string, (object: KubeObject) => readonly ObjectKey[]>>;
   /** Controllers of the host delete objects of this kind that have no Service. */
   readonly isDeletedByControllers: boolean;
+  /** The host's endpoints controller deletes objects of this kind that have no Service, but for those with an annotation (`UNSERVED`). */
+  readonly isSparedWithMark: boolean;
   /** Kinds of which API servers before 1.37, or controllers after some time, delete the object of the same name along with one of this kind. */
   readonly deletesAlong: readonly Resource[];
   /** Why the object is not synced, or has no copy yet ({@link KEEPING_REASONS}); undefined: it is. */
@@ -87,6 +89,7 @@ export const PLAIN_KIND = {
   indexes: {},
   relatedKinds: {},
   isDeletedByControllers: true,
+  isSparedWithMark: false,
   deletesAlong: [],
   isMadeByController: () => false,
   needsRecreation: () => false,

@@ -69,6 +69,8 @@ export interface PlacedPair {
   readonly virtual: KubeObject;
   readonly target: NamespacedName;
   readonly host: KubeObject | undefined;
+  /** The host has no Service that the copy belongs to, and the copy is marked for the host's controllers. */
+  readonly isUnserved?: boolean;
 }
 
 interface PatchedParts {
@@ -207,7 +209,7 @@ function failureOf(
 }
 
 async function forward(pair: PlacedPair, options: CopyForgeOptions): Promise<PatchedCopy> {
-  const { virtual, target, host } = pair;
+  const { virtual, target, host, isUnserved = false } = pair;
   const { resource, content } = options.kind;
   const owner = options.owner.current;
   const forged = forgeHostObject(virtual, { ...options, kind: resource, content, target, owner, host });
@@ -221,7 +223,14 @@ async function forward(pair: PlacedPair, options: CopyForgeOptions): Promise<Pat
   const isPatched = content.afterPatches !== undefined && patched.object !== input;
   const desired = isPatched ? withMembers(copy, content.afterPatches(copy, virtual, host)) : copy;
   const { flows = options.pipeline, failed } = patched;
-  return { desired, kinds: kindsToRecord(patched.references), patched, flows, kept: failed?.kept };
+  return {
+    desired,
+    kinds: kindsToRecord(patched.references),
+    patched,
+    flows,
+    kept: failed?.kept,
+    isUnserved,
+  };
 }
 
 /** What a host object alone translates back to. Rejects with a `PatchError` also for a reference that no virtual object has on the host. */

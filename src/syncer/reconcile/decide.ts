@@ -45,6 +45,8 @@ export interface Observation {
   readonly claims: readonly Claim[];
   /** `host` gets traffic from a host Service that is not the copy of its virtual Service. */
   readonly hasForeignService: boolean;
+  /** The host has no Service that the copy belongs to, so its controllers may delete it when they start ({@link SyncedKind.isSparedWithMark}). */
+  readonly isUnserved: boolean;
   readonly isKnownCopy: boolean;
 }
 

@@ -23,7 +23,10 @@ interface SyncedPair {
   readonly host: KubeObject;
   /** Version of the Service at that time; '' for none. */
   readonly serviceVersion: string;
+  readonly isUnserved: boolean;
 }
+
+type SeenState = Pick<Observation, 'virtual' | 'host' | 'service' | 'isUnserved'>;
 
 /** What tells the values of this process from those of others: hashes prove it, so it outlasts a restore of either cluster. */
 interface LastSync {
@@ -78,7 +81,7 @@ export class ObjectState {
     return (this.#arrivals ??= new Arrivals());
   }
 
-  isUnchanged({ virtual, host, service }: Pick<Observation, 'virtual' | 'host' | 'service'>): boolean {
+  isUnchanged({ virtual, host, service, isUnserved }: SeenState): boolean {
     const { synced } = this;
     return (
       synced !== undefined &&
@@ -86,7 +89,8 @@ export class ObjectState {
       this.reruns === 0 &&
       isSameVersion(synced.virtual, virtual) &&
       isSameVersion(synced.host, host) &&
-      (service?.metadata.resourceVersion ?? '') === synced.serviceVersion
+      (service?.metadata.resourceVersion ?? '') === synced.serviceVersion &&
+      isUnserved === synced.isUnserved
     );
   }
 
@@ -124,12 +128,12 @@ export class ObjectState {
   /** `isEchoed`: the virtual object keeps, for now, what another syncer has copied back. */
   remember(
     { virtual, host }: { readonly virtual: KubeObject; readonly host: KubeObject },
-    service: KubeObject | undefined,
+    { service, isUnserved }: Pick<Observation, 'service' | 'isUnserved'>,
     isEchoed: boolean,
   ): void {
     const before = this.lastSync(virtual);
     if (this.#lastSync !== undefined && this.#lastSync.uid !== virtual.metadata.uid) this.#formerRecords = [];
-    this.synced = { virtual, host, serviceVersion: service?.metadata.resourceVersion ?? '' };
+    this.synced = { virtual, host, serviceVersion: service?.metadata.resourceVersion ?? '', isUnserved };
     this.#lastSync = {
       uid: virtual.metadata.uid,
       agreed: isEchoed ? before.agreed : { virtual, host },

@@ -293,7 +293,7 @@ function remember(
     host: cachedAs(sync.host, host),
   };
   sync.report(seen.virtual, ...sync.kind.noticesOf(pair.virtual));
-  sync.states.of(seen.key).remember(pair, seen.service, isEchoed);
+  sync.states.of(seen.key).remember(pair, seen, isEchoed);
 }
 
 /** Copies the status of the host copy in a separate write. `virtual`, `host`: their state after the other writes. Undefined: it has it. */

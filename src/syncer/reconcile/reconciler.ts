@@ -78,9 +78,9 @@ async function attempt(sync: KindSync, key: ObjectKey): Promise<ReconcileResult>
     for (const stray of seen.strays) await deleteStray(sync, stray);
     const result = await act(sync, decision, seen);
     environment.listener?.decided(kind, seen, decision);
-    // A host Service that was created during the write found no copy that gets its traffic.
-    const isJoined = result.outcome === 'created' && observe(sync, key).hasForeignService;
-    return isJoined ? { ...result, waitMs: 0 } : result;
+    return result.outcome === 'created' && isJoined(seen, observe(sync, key))
+      ? { ...result, waitMs: 0 }
+      : result;
   } catch (error) {
     if (error instanceof Postponed) throw error;
     environment.listener?.decided(kind, seen, error instanceof RefusedCopy ? error.refusal : decision, error);
@@ -88,6 +88,11 @@ async function attempt(sync: KindSync, key: ObjectKey): Promise<ReconcileResult>
     await afterConflict(sync, error, seen);
     throw error;
   }
+}
+
+/** A host Service that was created during the write found no copy that belongs to it. */
+function isJoined(before: Observation, now: Observation): boolean {
+  return now.hasForeignService || now.isUnserved !== before.isUnserved;
 }
 
 async function observeWithLeftOut(sync: KindSync, key: ObjectKey): Promise<Observation> {
@@ -101,7 +106,7 @@ async function observeWithLeftOut(sync: KindSync, key: ObjectKey): Promise<Obser
 }
 
 function observe(observed: KindSync, key: ObjectKey, leftOut: LeftOut = {}): Observation {
-  const { virtual, services, host, names, states, foreignService, kind } = observed;
+  const { virtual, services, host, names, states, foreignService, kind, environment } = observed;
   const object = virtual.get(key) ?? leftOut.virtual;
   const serviceKey = kind.serviceKey(key, object);
   const target = names.toHost(parseKey(key));
@@ -119,6 +124,8 @@ function observe(observed: KindSync, key: ObjectKey, leftOut: LeftOut = {}): Obs
     claims: hostKey === undefined ? [] : claimsOn(hostKey, observed),
     hasForeignService:
       hostObject !== undefined && foreignService(kind.hostService(hostObject), object) !== undefined,
+    isUnserved:
+      kind.isSparedWithMark && hostKey !== undefined && environment.hostServices.get(hostKey) === undefined,
     isKnownCopy: hostObject !== undefined && states.find(key)?.isKnownCopy(hostObject) === true,
   };
 }
@@ -312,7 +319,7 @@ async function takeOver(sync: KindSync, seen: Observation): Promise<ReconcileRes
   return result;
 }
 
-function placed({ virtual, target, host }: Observation): PlacedPair {
+function placed({ virtual, target, host, isUnserved }: Observation): PlacedPair {
   invariant(virtual && target, 'an object that is copied exists and has a target');
-  return { virtual, target, host };
+  return { virtual, target, host, isUnserved };
 }

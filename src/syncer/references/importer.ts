@@ -132,12 +132,13 @@ class ImportState extends ObjectState {
 
   /** Only the metadata: the caches hold no more of most of these objects. */
   markSynced({ metadata: source }: KubeObject, { metadata: copy }: KubeObject): void {
-    this.remember(this.#pair({ metadata: source }, { metadata: copy }), undefined, false);
+    const pair = this.#pair({ metadata: source }, { metadata: copy });
+    this.remember(pair, pair, false);
   }
 
   #pair(source: KubeObject, copy: KubeObject) {
     const pair = this.to === 'host' ? { virtual: source, host: copy } : { virtual: copy, host: source };
-    return { ...pair, service: undefined };
+    return { ...pair, service: undefined, isUnserved: false };
   }
 }
 

@@ -27,6 +27,11 @@ export const OBJECT_IMPORTED = 'vcluster.loft.sh/object-imported';
 /** On a host namespace that this program created: the virtual namespace for which it did. */
 export const VIRTUAL_NAMESPACE = 'endpoint-syncer/virtual-namespace';
 
+const LEADER = 'control-plane.alpha.kubernetes.io/leader';
+/** On the copy of an Endpoints while the host has no Service of its name: with any value, the host's endpoints controller spares it when it starts.
+ * The mirroring controller ignores such Endpoints. Another value is data of a leader election. */
+export const UNSERVED: StringMap = { [LEADER]: 'endpoint-syncer' };
+
 const BOOKKEEPING: ReadonlySet<string> = new Set([
   OBJECT_NAME,
   OBJECT_NAMESPACE,
@@ -43,6 +48,10 @@ const BOOKKEEPING: ReadonlySet<string> = new Set([
 
 export function isBookkeepingAnnotation(key: string): boolean {
   return BOOKKEEPING.has(key);
+}
+
+export function isUnservedMark(key: string, value: string): boolean {
+  return key === LEADER && value === UNSERVED[LEADER];
 }
 
 /** A syncer has copied the object there, so what it contains may be a tenant's. */

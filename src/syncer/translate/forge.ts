@@ -9,7 +9,7 @@ import {
   type StringMap,
 } from '../../kube/object.ts';
 import { jsonEquals, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { identityAnnotations, isBookkeepingAnnotation } from './bookkeeping.ts';
+import { identityAnnotations, isBookkeepingAnnotation, isUnservedMark } from './bookkeeping.ts';
 import { labelsToHost, labelsToVirtual, markerLabels, pick, stringMapOf } from './labels.ts';
 import { withMembers } from './content.ts';
 import type { ContentRules, LabelTranslator, NameTranslator } from './types.ts';
@@ -107,7 +107,8 @@ function crossingLabels(virtual: KubeObject, { labels, content }: ForgeOptions):
 function crossingAnnotations(metadata: ObjectMeta, labels: LabelTranslator): StringMap {
   return pick(
     stringMapOf(metadata.annotations),
-    (key) => !isBookkeepingAnnotation(key) && !labels.isExcluded('annotations', key),
+    (key, value) =>
+      !isBookkeepingAnnotation(key) && !isUnservedMark(key, value) && !labels.isExcluded('annotations', key),
   );
 }
 

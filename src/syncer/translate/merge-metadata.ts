@@ -5,6 +5,7 @@ import { ownValue, setOwn } from '../../base/json.ts';
 import type { KubeObject, StringMap } from '../../kube/object.ts';
 import {
   isBookkeepingAnnotation,
+  isUnservedMark,
   LAST_SYNCED,
   MANAGED_ANNOTATIONS,
   OBJECT_HOST_NAME,
@@ -138,7 +139,10 @@ function annotationRules({ host, flows, content = NO_CONTENT }: MetadataInput): 
     mapOf: (object, side) =>
       pick(
         stringMapOf(object.metadata.annotations),
-        (key) => !isBookkeepingAnnotation(key) && (side === 'host' || !neverCrosses(key)),
+        (key, value) =>
+          !isBookkeepingAnnotation(key) &&
+          !isUnservedMark(key, value) &&
+          (side === 'host' || !neverCrosses(key)),
       ),
     neverCrosses,
     flowOf,

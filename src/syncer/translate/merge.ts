@@ -4,9 +4,11 @@ import { asJson, type KubeObject, type ObjectMeta, type StringMap } from '../../
 import { jsonEquals, setOwn, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import {
   isBookkeepingAnnotation,
+  isUnservedMark,
   LAST_SYNCED,
   MANAGED_ANNOTATIONS,
   printManagedAnnotations,
+  UNSERVED,
 } from './bookkeeping.ts';
 import { memberOf, NO_CONTENT, withMembers } from './content.ts';
 import { carryMetadata } from './forge.ts';
@@ -58,6 +60,8 @@ export interface Forwarded {
   /** Instead of those of the pair: filters have decided. */
   readonly flows?: FlowRules;
   readonly kept?: KeptPaths | undefined;
+  /** See {@link UNSERVED}. */
+  readonly isUnserved?: boolean;
 }
 
 export interface Reversed {
@@ -267,8 +271,10 @@ function virtualWanted(
   const isRemoved = (key: string): boolean => echo?.keys.includes(key) === true && !echo.left.includes(key);
   const own = pick(
     actual.annotations,
-    (key) =>
-      (isBookkeepingAnnotation(key) && !isRemoved(key)) || crossingOf?.('annotations', key) === 'never',
+    (key, value) =>
+      (isBookkeepingAnnotation(key) && !isRemoved(key)) ||
+      isUnservedMark(key, value) ||
+      crossingOf?.('annotations', key) === 'never',
   );
   const wanted = {
     annotations: { ...own, ...merge.annotations.virtual },
@@ -310,6 +316,7 @@ function hostAnnotations(
   const actual = stringMapOf(input.host?.metadata.annotations);
   const desired = stringMapOf(input.desired.metadata.annotations);
   const annotations: StringMap = {
+    ...(input.isUnserved === true ? UNSERVED : {}),
     ...merged.host,
     ...pick(desired, isBookkeepingAnnotation),
   };

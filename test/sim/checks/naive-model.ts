@@ -240,7 +240,7 @@ export function differences(copy: KubeObject, virtual: KubeObject, world: World)
   const { annotations = {}, labels = {} } = copy.metadata;
   const expected = {
     ...expectedCopy(virtual, world),
-    annotations: expectedAnnotations(virtual, copy, world),
+    annotations: { ...expectedAnnotations(virtual, copy, world), ...expectedMark(copy, world) },
   };
   const ignored = /^vcluster\.loft\.sh\/(object-kind|object-host|managed-annotations)|^endpoint-syncer\//;
   // What another client added at a path that does not flow back, and the virtual object never had, is the host's.
@@ -259,6 +259,12 @@ export function differences(copy: KubeObject, virtual: KubeObject, world: World)
       : [`addresses are ${addressesOf(copy).join()}, expected ${expected.addresses.join()}`]),
     ...(virtual.kind === 'Service' ? serviceDifferences(copy, virtual, world) : []),
   ].map((problem) => `${objectKey(copy)}: ${problem}`);
+}
+
+/** By which the host's endpoints controller spares the copy when it starts. */
+function expectedMark(copy: KubeObject, { host }: World): Record<string, string> {
+  const isUnserved = copy.kind === 'Endpoints' && host.get('services', objectKey(copy)) === undefined;
+  return isUnserved ? { 'control-plane.alpha.kubernetes.io/leader': 'endpoint-syncer' } : {};
 }
 
 const RECORD = 'endpoint-syncer/last-synced';

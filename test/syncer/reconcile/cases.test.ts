@@ -56,6 +56,7 @@ async function seen(parts: Partial<Observation>): Promise<Observation> {
     strays: [],
     claims: [],
     hasForeignService: false,
+    isUnserved: false,
     isKnownCopy: false,
     ...parts,
   };

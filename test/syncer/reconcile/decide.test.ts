@@ -33,6 +33,7 @@ function seen(parts: Partial<Observation>): Observation {
     strays: [],
     claims: [],
     hasForeignService: false,
+    isUnserved: false,
     isKnownCopy: false,
     ...parts,
   };

@@ -29,6 +29,7 @@ function seen(change: Partial<Observation> = {}): Observation {
     strays: [],
     claims: [],
     hasForeignService: false,
+    isUnserved: false,
     isKnownCopy: true,
     ...change,
   };
@@ -36,7 +37,7 @@ function seen(change: Partial<Observation> = {}): Observation {
 
 function synced(isEchoed = false): ObjectState {
   const state = new ObjectState();
-  state.remember({ virtual: VIRTUAL, host: HOST }, SERVICE, isEchoed);
+  state.remember({ virtual: VIRTUAL, host: HOST }, seen(), isEchoed);
   return state;
 }
 
@@ -49,6 +50,7 @@ describe('a pair is unchanged', () => {
     ['with another version of the copy', synced(), { host: object('h', '11') }, false],
     ['with another version of the Service', synced(), { service: object('s', '6') }, false],
     ['without its Service', synced(), { service: undefined }, false],
+    ['without its host Service', synced(), { isUnserved: true }, false],
     ['while something of another syncer is left', synced(true), {}, false],
   ])('%s', (_, state, change, isUnchanged) => {
     expect(state.isUnchanged(seen(change))).toBe(isUnchanged);
@@ -89,7 +91,7 @@ describe('the last sync', () => {
   test('keeps what both agreed on while the virtual object holds an echo, and the record that another syncer removed', () => {
     const state = synced();
     const echoed = object('v', '2', { a: 'team-1' });
-    state.remember({ virtual: echoed, host: object('h', '11') }, SERVICE, true);
+    state.remember({ virtual: echoed, host: object('h', '11') }, seen(), true);
     expect(state.lastSync(echoed)).toMatchObject({
       agreed: { virtual: VIRTUAL, host: HOST },
       record: 'record',
@@ -106,7 +108,7 @@ describe('the last sync', () => {
 test('one call forgets an object, and no other one', () => {
   const states = new ObjectStates();
   for (const key of [KEY, 'shop/db']) {
-    states.of(key).remember({ virtual: VIRTUAL, host: HOST }, SERVICE, false);
+    states.of(key).remember({ virtual: VIRTUAL, host: HOST }, seen(), false);
     states.awaitService(key, 'host/web');
   }
   states.forget(KEY);
