@@ -18,7 +18,7 @@ import type { ObjectPlan, ReferencePlan } from '../../syncer/rehearsal.ts';
 import type { DaemonState, ReportedEvent } from './reports.ts';
 import type { Config } from '../../config/config.ts';
 import { MANAGED_BY } from '../../syncer/kinds/endpoint-slices.ts';
-import type { CopyAddress } from '../../syncer/kinds/kind.ts';
+import { NO_EFFECT, type CopyAddress } from '../../syncer/kinds/kind.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { disablingSetting } from '../../syncer/kinds/synced-kinds.ts';
 import type { Snapshot, Target, WorldPlan } from './snapshot.ts';
@@ -139,6 +139,13 @@ function inProgress(plan: ObjectPlan, decision: WriteDecision, facts: StatusFact
     return statusAs('contested', 'Contested', `${what} ${state}: ${sentenceOf(contested.note)}`);
   }
   if (plan.changes.length === 0 && plan.error === undefined) {
+    const idle = noEffectOf(plan, facts);
+    if (idle !== undefined)
+      return statusAs(
+        'pending',
+        NO_EFFECT.reason,
+        `${what} is synced to ${hostOf(plan)}, without effect: ${sentenceOf(idle)}`,
+      );
     const quarantined = recent(facts, 'PatchFailed', /quarantin/);
     const note =
       quarantined === undefined ? '' : `; its last change is delayed: ${sentenceOf(quarantined.note)}`;
@@ -159,6 +166,14 @@ function inProgress(plan: ObjectPlan, decision: WriteDecision, facts: StatusFact
   }
   const due = dueSentence(plan, decision, what);
   return reported(plan, decision, facts, what) ?? pending(facts, what, reasonOf(decision), due);
+}
+
+/** Why nothing on the host can use the copy. */
+function noEffectOf({ kind, seen }: ObjectPlan, facts: StatusFacts): string | undefined {
+  const notices = seen.virtual === undefined ? [] : kind.noticesOf(seen.virtual);
+  return (
+    notices.find(({ reason }) => reason === NO_EFFECT.reason)?.note ?? recent(facts, NO_EFFECT.reason)?.note
+  );
 }
 
 /** State that only the daemon has: it waits, or the API server rejected its write. */

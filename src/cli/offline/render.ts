@@ -7,12 +7,14 @@ import { asJson, objectKey } from '../../kube/object.ts';
 import { addConfigOptions, loaderInput } from '../config-options.ts';
 import { type ExitWith, describeFailure, showProgress } from '../output/terminal.ts';
 import { readObjects, printObject } from '../output/objects.ts';
+import { NO_EFFECT } from '../../syncer/kinds/kind.ts';
 import {
   placedWorld,
   renderToHost,
   renderToVirtual,
   syncedKindNames,
   type Rendered,
+  type RenderedWorld,
 } from './offline-sync.ts';
 
 interface RenderFlags {
@@ -59,12 +61,21 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
   using progress = showProgress('rendering');
   const render = isReverse ? renderToVirtual : renderToHost;
   const options = { progress: (done: number) => progress.update(done, total) };
-  const { rendered, missing } = await render(world, config, options);
+  const { rendered, missing, events } = await render(world, config, options);
   progress[Symbol.dispose]();
   print(rendered, flags.output);
   // The other direction imports nothing from these files.
+  if (!isReverse) printNotes(events);
   if (!isReverse) for (const object of missing) process.stderr.write(`note: ${object} ${IN_NO_FILE}\n`);
   return rendered.some(({ kind }) => kind === 'failed') ? 1 : 0;
+}
+
+/** What the tenant would be told of copies that nothing can use. */
+function printNotes(events: RenderedWorld['events']): void {
+  const notes = events.flatMap(({ reason, regarding, resource, note }) =>
+    reason === NO_EFFECT.reason ? [`note: ${resource.kind} ${objectKey(regarding)}: ${note}\n`] : [],
+  );
+  for (const line of new Set(notes)) process.stderr.write(line);
 }
 
 const IN_NO_FILE = 'is referenced and in no file, so it is not rendered: add its file to -f';

@@ -33,10 +33,15 @@ import {
   type UnmappedNamespace,
 } from './kind.ts';
 import {
+  BY_NAMED_SERVICE,
+  deadNameNotice,
   namedService,
+  serviceKeysIn,
   serviceNameToHost,
   serviceNameToVirtual,
   unmappedNamespaceOf,
+  type NameAt,
+  type NeverCopied,
 } from './service-names.ts';
 import { sharedAddressNotice, type AddressHolder, type ServedAddress } from './shared-addresses.ts';
 
@@ -59,6 +64,7 @@ export interface EndpointSliceOptions {
   readonly isEndpointsSynced: boolean;
   /** The Endpoints and the slices of a Service that are synced and give it addresses. */
   readonly addressesOf: (service: ObjectKey) => Iterable<AddressHolder>;
+  readonly neverCopied: NeverCopied;
 }
 
 const podRefs = podReferences(ENDPOINTS_MEMBER, mapRefs);
@@ -130,7 +136,11 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
     validate: validateEndpointSlice,
     serviceKey: (_key, virtual) => virtual && serviceKeyOf(virtual),
     hostService: serviceKeyOf,
-    indexes: { [BY_SERVICE]: serviceKeysOf },
+    indexes: {
+      [BY_SERVICE]: serviceKeysOf,
+      [BY_NAMED_SERVICE]: (slice) => serviceKeysIn(namesIn(slice)),
+    },
+    keysNaming: (service, virtual) => virtual.byIndex(BY_NAMED_SERVICE, service),
     keysOfService: (service, virtual) => virtual.byIndex(BY_SERVICE, service),
     gate: (virtual, service, gateOptions) => exclusion(virtual, options) ?? serviceGate(service, gateOptions),
     unmappedNamespace,
@@ -143,7 +153,8 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
         kind !== ENDPOINT_SLICES.kind || objectKey(object) !== key;
       const others = Iterator.from(options.addressesOf(service)).filter(isOther);
       const shared = sharedAddressNotice(service, addressesOfSlice(virtual), others);
-      return shared === undefined ? [] : [shared];
+      const dead = deadNameNotice(namesIn(virtual), options.neverCopied);
+      return [shared, dead].filter((notice) => notice !== undefined);
     },
   };
 }
@@ -246,9 +257,7 @@ function unmappedNamespace(virtual: KubeObject, names: NameTranslator): Unmapped
 }
 
 /** The addresses of an FQDN slice, and their paths. */
-function namesIn(
-  slice: KubeObject | undefined,
-): readonly { readonly name: JsonValue; readonly path: string }[] {
+function namesIn(slice: KubeObject | undefined): readonly (NameAt & { readonly name: JsonValue })[] {
   if (slice === undefined || !isOfNames(slice)) return [];
   const endpoints = { [ENDPOINTS_MEMBER]: memberOf(slice, ENDPOINTS_MEMBER) };
   return listAt(endpoints, ENDPOINTS_MEMBER).flatMap((endpoint, i) =>

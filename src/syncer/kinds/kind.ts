@@ -21,6 +21,9 @@ export type GateReason =
 /** Reasons for which no copy is created, while one that exists is kept in sync: its addresses and node ports would be lost. */
 export const KEEPING_REASONS: ReadonlySet<GateReason> = new Set(['no synced endpoints']);
 
+/** The Event about a copy that is there as it should be, while nothing on the host can use it. */
+export const NO_EFFECT = { type: 'Warning', reason: 'NoEffect' } as const;
+
 /** Hides a slice from kube-proxy, whatever its Service is, and the mirroring controller copies it from Endpoints, where the endpoints controller leaves it
  * when a selector goes. No copy needs it: kube-proxy knows headless Services by their address. */
 export const HEADLESS_LABEL = 'service.kubernetes.io/headless';
@@ -82,6 +85,8 @@ export interface SyncedKind {
   readonly addressOf?: (host: KubeObject) => CopyAddress;
   /** What the tenant should know of an object that is in sync. */
   noticesOf(virtual: KubeObject): readonly RecordedEvent[];
+  /** Objects that name this virtual Service, which {@link noticesOf} depends on. */
+  keysNaming(service: ObjectKey, virtual: Lister): Iterable<ObjectKey>;
 }
 
 /** Of kinds whose objects no other kind decides about, and whose status is not synced. */
@@ -97,6 +102,7 @@ export const PLAIN_KIND = {
   statusPatch: () => undefined,
   hasStatus: false,
   noticesOf: () => [],
+  keysNaming: () => [],
 } satisfies Partial<SyncedKind>;
 
 /** True when the Service selects Pods, so that a controller of its cluster writes its Endpoints and slices. */

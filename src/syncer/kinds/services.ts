@@ -25,7 +25,16 @@ import { OBJECT_UID } from '../translate/bookkeeping.ts';
 import type { ContentRules, NameTranslator } from '../translate/types.ts';
 import { serviceKeysOf } from './endpoint-slices.ts';
 import { balancerCrossing } from './load-balancers.ts';
-import { namedService, serviceNameToHost, unmappedNamespaceOf } from './service-names.ts';
+import {
+  deadNameNotice,
+  namedService,
+  BY_NAMED_SERVICE,
+  serviceKeysIn,
+  serviceNameToHost,
+  unmappedNamespaceOf,
+  type NameAt,
+  type NeverCopied,
+} from './service-names.ts';
 import {
   hasSelector,
   OBJECT_FIELDS,
@@ -130,9 +139,14 @@ export interface ServiceKindOptions {
   /** Endpoints of this key, or a slice of this Service, are synced. */
   readonly hasSyncedEndpoints: (service: KubeObject) => boolean;
   readonly allow: readonly AddressField[];
+  readonly neverCopied: NeverCopied;
 }
 
-export function createServiceKind({ hasSyncedEndpoints, allow }: ServiceKindOptions): SyncedKind {
+export function createServiceKind({
+  hasSyncedEndpoints,
+  allow,
+  neverCopied,
+}: ServiceKindOptions): SyncedKind {
   return {
     ...PLAIN_KIND,
     resource: SERVICES,
@@ -143,7 +157,13 @@ export function createServiceKind({ hasSyncedEndpoints, allow }: ServiceKindOpti
     // No other Service decides whether this one is synced.
     serviceKey: () => undefined,
     hostService: () => undefined,
+    indexes: { [BY_NAMED_SERVICE]: (virtual) => serviceKeysIn(namesIn(virtual)) },
     keysOfService: () => [],
+    keysNaming: (service, virtual) => virtual.byIndex(BY_NAMED_SERVICE, service),
+    noticesOf(virtual) {
+      const dead = deadNameNotice(namesIn(virtual), neverCopied);
+      return dead === undefined ? [] : [dead];
+    },
     relatedKinds: {
       [ENDPOINTS.plural]: (object) => [objectKey(object)],
       [ENDPOINT_SLICES.plural]: serviceKeysOf,
@@ -196,10 +216,17 @@ function externalNameToHost(spec: JsonObject, names: NameTranslator): JsonObject
 }
 
 function unmappedNamespace(virtual: KubeObject, names: NameTranslator): UnmappedNamespace | undefined {
+  for (const { name, path } of namesIn(virtual)) {
+    const namespace = unmappedNamespaceOf(name, names);
+    if (namespace !== undefined) return { namespace, path };
+  }
+  return undefined;
+}
+
+function namesIn(virtual: KubeObject): readonly NameAt[] {
   const spec = specOf(virtual);
-  const isName = typeOf(spec) === EXTERNAL_NAME;
-  const namespace = isName ? unmappedNamespaceOf(ownValue(spec, DNS_NAME), names) : undefined;
-  return namespace === undefined ? undefined : { namespace, path: `${SPEC}.${DNS_NAME}` };
+  if (typeOf(spec) !== EXTERNAL_NAME) return [];
+  return [{ name: ownValue(spec, DNS_NAME), path: `${SPEC}.${DNS_NAME}` }];
 }
 
 /** The spec of the copy, without the load-balancer class if an earlier object of this name has set it: only a default of the host is kept. */

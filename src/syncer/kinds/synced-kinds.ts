@@ -23,7 +23,8 @@ import {
   exclusion,
 } from './endpoint-slices.ts';
 import { addressesOfEndpoints, createEndpointsKind, endpointsFields, isMirrored } from './endpoints.ts';
-import type { GateReason, SyncedKind } from './kind.ts';
+import { KEEPING_REASONS, type GateReason, type SyncedKind } from './kind.ts';
+import type { NeverCopied } from './service-names.ts';
 import { createServiceKind, serviceFields, statusPatch } from './services.ts';
 
 /** A key of `sync.toHost` with patches that this program applies. */
@@ -85,8 +86,15 @@ export function syncedKinds(
       if (slice !== undefined && reason === undefined) yield slice;
     }
   }
+  const neverCopied: NeverCopied = (key) => {
+    const service = mode === 'sync' ? virtualCaches.get(SERVICES.plural)?.get(key) : undefined;
+    const reason =
+      service && (selection(service) ?? serviceKind.gate(service, undefined, { requireService: false }));
+    return reason === undefined || KEEPING_REASONS.has(reason) ? undefined : reason;
+  };
   const slices = createEndpointSliceKind({
     isEndpointsSynced,
+    neverCopied,
     *addressesOf(service) {
       const own = endpointsOf(service);
       if (own !== undefined && isMirrored(own)) yield addressesOfEndpoints(own);
@@ -100,6 +108,7 @@ export function syncedKinds(
       return endpointsOf(key) !== undefined || slicesOf(key).next().done === false;
     },
     allow,
+    neverCopied,
   });
   const kinds = [
     ...(endpoints.enabled ? [{ kind: endpointsKind, patches: endpoints.patches }] : []),

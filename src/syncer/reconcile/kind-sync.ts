@@ -110,8 +110,11 @@ export class KindSync {
 
   /** What the copies are made from has changed, although neither side has. */
   renewAll(): void {
-    for (const object of this.virtual.list()) {
-      const key = objectKey(object);
+    this.#renew([...this.virtual.list()].map(objectKey));
+  }
+
+  #renew(keys: Iterable<ObjectKey>): void {
+    for (const key of keys) {
       const state = this.states.find(key);
       if (state !== undefined) state.isOpen = true;
       this.enqueue(key);
@@ -192,6 +195,7 @@ export class KindSync {
     };
     this.virtual.subscribe((event) => enqueueAll(rivalsOf(event.key, this), event));
     services.subscribe((event) => enqueueAll(keysOfServiceEvent(event, this), event));
+    services.subscribe(({ key }) => this.#renew(this.kind.keysNaming(key, this.virtual)));
     hostServices.subscribe((event) => enqueueAll(this.#keysOfHostService(event.key), event));
     this.host.subscribe((event) => {
       const keys = keysOfHostObject(event.key, [event.object, event.previous], this);

@@ -1,5 +1,6 @@
 /** Cases for the status sentences about EndpointSlices and Services. */
 
+import type { KubeObject } from '../../../src/kube/object.ts';
 import { stored } from './memory-clusters.ts';
 import {
   ALL_KINDS,
@@ -12,6 +13,9 @@ import {
   web,
   type Case,
 } from './status-fixtures.ts';
+
+const aliasOf = (externalName: string): KubeObject =>
+  object('Service', 'shop/alias', { spec: { type: 'ExternalName', externalName } });
 
 const MAPPED = configWith({
   sync:
@@ -26,6 +30,24 @@ export const KIND_CASES: Readonly<Record<string, Case>> = {
     after: (clusters) => clusters,
     key: 'shop/web-1',
     expected: ['synced', '', 'EndpointSlice "shop/web-1" is synced to "host/web-1-x-shop-x-vc"'],
+  },
+  'an alias of a Service with a selector': {
+    config: ALL_KINDS,
+    virtual: [aliasOf('web.shop.svc'), selecting()],
+    after: (clusters) => clusters,
+    key: 'shop/alias',
+    expected: [
+      'pending',
+      'NoEffect',
+      /^Service "shop\/alias" is synced to "host\/alias-x-shop-x-vc", without effect: spec\.externalName names Service "shop\/web"/,
+    ],
+  },
+  'an alias of a Service that is copied': {
+    config: ALL_KINDS,
+    virtual: [aliasOf('web.shop.svc'), service()],
+    after: (clusters) => clusters,
+    key: 'shop/alias',
+    expected: ['synced', '', 'Service "shop/alias" is synced to "host/alias-x-shop-x-vc"'],
   },
   'a slice of a Service with a selector': {
     config: ALL_KINDS,

@@ -296,3 +296,28 @@ metadata: {name: good, namespace: shop}
     expect(out).toContain('bare-x-shop-x-vc');
   });
 });
+
+test('a Service that leads to one that is not copied is noted', async () => {
+  const settings = file(
+    'services.yaml',
+    'endpointSyncer: {name: vc, services: sync, host: {namespace: host}}\n',
+  );
+  const alias = file(
+    'alias.yaml',
+    `apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec: {selector: {app: web}, ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: alias, namespace: shop}
+spec: {type: ExternalName, externalName: web.shop.svc.cluster.local}
+`,
+  );
+  expect(await render('--config', settings, '-f', alias)).toBe(0);
+  expect(out).toContain('externalName: web-x-shop-x-vc.host.svc.cluster.local');
+  expect(err).toContain(
+    'note: Service shop/alias: spec.externalName names Service "shop/web", which is not copied to the host: it has a selector',
+  );
+});

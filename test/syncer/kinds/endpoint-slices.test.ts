@@ -119,7 +119,11 @@ test.each<[string, JsonObject, JsonObject]>([
 });
 
 describe('a copy is deleted and created again', () => {
-  const kind = createEndpointSliceKind({ isEndpointsSynced: false, addressesOf: () => [] });
+  const kind = createEndpointSliceKind({
+    isEndpointsSynced: false,
+    addressesOf: () => [],
+    neverCopied: () => undefined,
+  });
   const OURS = 'endpoint-syncer';
 
   test.each<[string, StringMap, StringMap, boolean]>([

@@ -30,10 +30,18 @@ const with_ = (object: KubeObject, member: Member, map: StringMap): KubeObject =
   metadata: { ...object.metadata, [member]: { ...object.metadata[member], ...map } },
 });
 const synced = (pair: TestPair, allow: readonly AddressField[] = []): Promise<Merged> =>
-  merge({ kind: SERVICES, content: createServiceKind({ hasSyncedEndpoints, allow }).content, ...pair });
+  merge({
+    kind: SERVICES,
+    content: createServiceKind({ hasSyncedEndpoints, neverCopied: () => undefined, allow }).content,
+    ...pair,
+  });
 /** By a version before this table. */
 const formerly = (pair: TestPair): Promise<Merged> => {
-  const { crossingOf: _none, ...content } = createServiceKind({ hasSyncedEndpoints, allow: [] }).content;
+  const { crossingOf: _none, ...content } = createServiceKind({
+    hasSyncedEndpoints,
+    neverCopied: () => undefined,
+    allow: [],
+  }).content;
   return synced({ content, ...pair });
 };
 

@@ -10,7 +10,11 @@ import type { NameTranslator } from '../../../src/syncer/translate/types.ts';
 import { translateDnsName } from '../translate/dns.ts';
 import { LEGACY, mappings, SINGLE, translators } from '../translate/setup.ts';
 
-const kind = createEndpointSliceKind({ isEndpointsSynced: true, addressesOf: () => [] });
+const kind = createEndpointSliceKind({
+  isEndpointsSynced: true,
+  addressesOf: () => [],
+  neverCopied: () => undefined,
+});
 
 function slice(addresses: readonly JsonValue[], addressType = 'FQDN'): KubeObject {
   const labels = { 'kubernetes.io/service-name': 'ext' };

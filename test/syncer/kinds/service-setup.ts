@@ -5,7 +5,7 @@ import type { KubeObject } from '../../../src/kube/object.ts';
 import { createServiceKind } from '../../../src/syncer/kinds/services.ts';
 
 export const hasSyncedEndpoints = ({ metadata }: KubeObject): boolean => metadata.name === 'db';
-export const kind = createServiceKind({ hasSyncedEndpoints, allow: [] });
+export const kind = createServiceKind({ hasSyncedEndpoints, neverCopied: () => undefined, allow: [] });
 
 export function service(spec: JsonObject, status: JsonObject = {}): KubeObject {
   return { apiVersion: 'v1', kind: 'Service', metadata: { name: 'db', namespace: 'shop' }, spec, status };

@@ -17,7 +17,7 @@ describe('a patched copy', () => {
     after: JsonValue,
     allow: AddressField[] = [],
   ): string | undefined => {
-    const problem = createServiceKind({ hasSyncedEndpoints, allow }).validate(
+    const problem = createServiceKind({ hasSyncedEndpoints, neverCopied: () => undefined, allow }).validate(
       asJson(service(before)),
       asJson({ ...service({}), spec: after }),
     );

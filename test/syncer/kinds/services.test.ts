@@ -156,10 +156,13 @@ describe('the spec of a copy', () => {
       ports: [],
     };
     const allowing = (...allow: ('externalIPs' | 'loadBalancerIP')[]): JsonObject =>
-      createServiceKind({ hasSyncedEndpoints, allow }).content.toHost(service(spec), {
-        names,
-        host: undefined,
-      })['spec'] as JsonObject; // the kind's only member
+      createServiceKind({ hasSyncedEndpoints, neverCopied: () => undefined, allow }).content.toHost(
+        service(spec),
+        {
+          names,
+          host: undefined,
+        },
+      )['spec'] as JsonObject; // the kind's only member
     expect(allowing('externalIPs')).toMatchObject({ externalIPs: ['203.0.113.2'] });
     expect(allowing('externalIPs')).not.toHaveProperty('loadBalancerIP');
     expect(allowing('externalIPs', 'loadBalancerIP')).toMatchObject(spec);
