@@ -5,8 +5,8 @@ import type { CheckResult, Checks } from '../base/health.ts';
 import type { Random } from '../base/random.ts';
 import { createInformer, type InformerOptions, type ObservableInformer } from '../kube/informer/informer.ts';
 import { createOwnedFieldsStripper } from '../kube/informer/object-cache.ts';
-import type { ClusterName } from '../kube/types.ts';
-import { keyOf, SERVICES, type KubeObject, type Resource } from '../kube/object.ts';
+import type { ClusterName, RecordedEvent } from '../kube/types.ts';
+import { ENDPOINTS, keyOf, objectKey, SERVICES, type KubeObject, type Resource } from '../kube/object.ts';
 import type { Controller } from './reconcile/controller.ts';
 import type { SyncEnvironment } from './reconcile/environment.ts';
 import {
@@ -22,6 +22,7 @@ import { serviceDeletions } from './reconcile/guards.ts';
 import { CLEANUP, deleteUnmapped, SWEEP_ATTEMPTS } from './reconcile/marked-copies.ts';
 import type { References } from './references/references.ts';
 import type { Sandbox } from './sandbox/sandbox.ts';
+import { checkMirrors, type ServedCopy } from './mirror-check.ts';
 import { checkSlices } from './slice-check.ts';
 import type { Leadership } from './leadership.ts';
 import type { CopiesEvidence, VirtualIdentity } from './virtual-identity.ts';
@@ -223,7 +224,21 @@ export class Engine implements Generation {
     const { signal } = this.#draining;
     if (!config.sync.endpoints.enabled) return;
     await leadership.whenLeading(signal);
-    await checkSlices(this.#options, signal);
+    await Promise.all([checkSlices(this.#options, signal), this.#checkMirrors(signal)]);
+  }
+
+  async #checkMirrors(signal: AbortSignal): Promise<void> {
+    const { clients, dryRun } = this.#options;
+    const sync = this.kinds.find(({ kind }) => kind.resource.plural === ENDPOINTS.plural);
+    if (sync === undefined || dryRun !== undefined) return;
+    const check = {
+      ...this.#options,
+      client: clients.host,
+      hostServices: this.#hostServices,
+      copies: () => copiesOf(sync),
+      report: (virtual: KubeObject, notice: RecordedEvent) => sync.report(virtual, notice),
+    };
+    await checkMirrors(check, signal);
   }
 
   /** Starts the informers, waits for cache sync and leadership, then starts the workers. Resolves when {@link stop} has drained them. */
@@ -349,6 +364,14 @@ export class Engine implements Generation {
       logger,
       metrics: metrics.informer(cluster, resource.plural),
     });
+  }
+}
+
+function* copiesOf({ virtual: originals, host: copies, states }: KindSync): Generator<ServedCopy> {
+  for (const virtual of originals.list()) {
+    const host = states.find(objectKey(virtual))?.synced?.host;
+    // In the cache as it was synced, so it is the copy, and is there.
+    if (host !== undefined && copies.get(objectKey(host)) !== undefined) yield { virtual, host };
   }
 }
 

@@ -246,6 +246,27 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
     });
   });
 
+  describe('a host without the mirroring controller', () => {
+    test('is reported on the Endpoints, once, until it runs', async () => {
+      await using world = await newWorld();
+      await world.startDaemon();
+      await world.clusters.stop('controllers');
+      const key = 'default/unmirrored';
+      try {
+        await world.virtual.create('Service', service(key));
+        await world.createVirtual(key);
+        await world.host.create('Service', service(world.hostKey(key).join('/')));
+        await world.whenCopied(key);
+        const note = await world.whenEvent(key, 'NoEffect', { timeoutMs: 60_000 });
+        expect(note).toContain('sync.toHost.endpoints.enabled: false');
+        expect(await world.eventsOn(key, 'NoEffect')).toHaveLength(1);
+      } finally {
+        await world.clusters.start('controllers');
+      }
+      await whenMirrored(world, key);
+    });
+  });
+
   describe.for(['host', 'virtual'] as const)('the %s API server, killed and started again,', (side) => {
     test('is in sync again', async () => {
       await using world = await newWorld();

@@ -48,7 +48,7 @@ import { sharedAddressNotice, type AddressHolder, type ServedAddress } from './s
 export const SERVICE_NAME = 'kubernetes.io/service-name';
 export const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
 const SLICE_CONTROLLER = 'endpointslice-controller.k8s.io';
-const MIRRORING_CONTROLLER = 'endpointslicemirroring-controller.k8s.io';
+export const MIRRORING_CONTROLLER = 'endpointslicemirroring-controller.k8s.io';
 const GENERATED: Readonly<Record<string, GateReason>> = {
   [SLICE_CONTROLLER]: 'made by the EndpointSlice controller',
   [MIRRORING_CONTROLLER]: 'mirrored from Endpoints',

@@ -54,6 +54,11 @@ export function isUnservedMark(key: string, value: string): boolean {
   return key === LEADER && value === UNSERVED[LEADER];
 }
 
+/** The mirroring controller ignores an Endpoints with this annotation, whatever its value. */
+export function isElected({ metadata: { annotations } }: KubeObject): boolean {
+  return annotations?.[LEADER] !== undefined;
+}
+
 /** A syncer has copied the object there, so what it contains may be a tenant's. */
 export function hasBookkeeping({ metadata: { annotations, labels } }: KubeObject): boolean {
   return (

@@ -5,6 +5,7 @@ import { stored } from './memory-clusters.ts';
 import {
   ALL_KINDS,
   configWith,
+  event,
   hostWeb,
   object,
   selecting,
@@ -40,6 +41,16 @@ export const KIND_CASES: Readonly<Record<string, Case>> = {
       'pending',
       'NoEffect',
       /^Service "shop\/alias" is synced to "host\/alias-x-shop-x-vc", without effect: spec\.externalName names Service "shop\/web"/,
+    ],
+  },
+  'a copy of which the host makes no slice': {
+    virtual: [web()],
+    after: (clusters) => clusters,
+    facts: { events: [event('NoEffect', 'The host has made no EndpointSlice of the copy.')] },
+    expected: [
+      'pending',
+      'NoEffect',
+      'Endpoints "shop/web" is synced to "host/web-x-shop-x-vc", without effect: the host has made no EndpointSlice of the copy',
     ],
   },
   'an alias of a Service that is copied': {
