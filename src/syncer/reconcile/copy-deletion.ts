@@ -79,7 +79,9 @@ export async function deleteToRecreate(
   if (isTerminating(host)) return WAITING_FOR_FINALIZERS;
   if (!sync.areDependentsRead(target)) return dependentsFirst(reason);
   const outcome = await sync.writers.host.delete(target, host.metadata.uid ?? '', reason);
-  sync.states.of(key).synced = undefined;
+  const state = sync.states.of(key);
+  state.synced = undefined;
+  state.isCopied = true;
   // A dry run leaves the copy in place, so a requeue would delete it again in an endless loop.
   return outcome === 'dryRun' ? { outcome: 'deleted', reason } : { outcome: 'deleted', reason, waitMs: 0 };
 }

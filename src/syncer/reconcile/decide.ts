@@ -48,6 +48,8 @@ export interface Observation {
   /** The host has no Service that the copy belongs to, so its controllers may delete it when they start ({@link SyncedKind.isSparedWithMark}). */
   readonly isUnserved: boolean;
   readonly isKnownCopy: boolean;
+  /** This process has synced the object, and not deleted its copy but to create it again. */
+  readonly wasCopied: boolean;
 }
 
 export interface Claim {
@@ -118,7 +120,8 @@ export function decide(seen: Observation, options: DecideOptions): Decision {
   if (isReleased) return ignore('controlled by another');
   if (seen.virtual === undefined) return withoutVirtual(seen, ownsCopy);
   const gate = kind.gate(seen.virtual, seen.service, options);
-  if (gate !== undefined && !(ownsCopy && KEEPING_REASONS.has(gate)))
+  const keepsCopy = ownsCopy || (seen.wasCopied && seen.host === undefined);
+  if (gate !== undefined && !(keepsCopy && KEEPING_REASONS.has(gate)))
     return ownsCopy ? deletion(seen, gate) : ignore(gate);
   if (seen.target === undefined) return refuseUnmapped(seen.virtual.metadata.namespace ?? '');
   if (seen.unmapped !== undefined) return refuseUnmapped(seen.unmapped.namespace, seen.unmapped.path);

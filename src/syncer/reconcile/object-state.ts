@@ -56,6 +56,8 @@ const RERUNS_MAX = 4;
 export class ObjectState {
   /** Undefined: this process has not synced the pair, or its versions may have other content after a restore. */
   synced: SyncedPair | undefined;
+  /** Unlike `synced`, it outlasts a deletion of the copy that is not this process's wish, or that another copy follows. */
+  isCopied = false;
   #lastSync: LastSync | undefined;
   /** Hashes of the records that this process has replaced on the copy, the last one at the end. */
   #formerRecords: readonly string[] = [];
@@ -139,6 +141,7 @@ export class ObjectState {
       agreed: isEchoed ? before.agreed : { virtual, host },
       record: recordOf(host) ?? before.record,
     };
+    this.isCopied = true;
     this.isOpen = isEchoed;
     this.reportedIgnored = undefined;
   }

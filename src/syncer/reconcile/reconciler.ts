@@ -126,6 +126,7 @@ function observe(observed: KindSync, key: ObjectKey, leftOut: LeftOut = {}): Obs
       hostObject !== undefined && foreignService(kind.hostService(hostObject), object) !== undefined,
     isUnserved:
       kind.isSparedWithMark && hostKey !== undefined && environment.hostServices.get(hostKey) === undefined,
+    wasCopied: states.find(key)?.isCopied === true,
     isKnownCopy: hostObject !== undefined && states.find(key)?.isKnownCopy(hostObject) === true,
   };
 }

@@ -57,6 +57,7 @@ async function seen(parts: Partial<Observation>): Promise<Observation> {
     claims: [],
     hasForeignService: false,
     isUnserved: false,
+    wasCopied: false,
     isKnownCopy: false,
     ...parts,
   };

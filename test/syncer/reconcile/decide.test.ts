@@ -1,6 +1,8 @@
 /** One row for each rule: the state of both sides, and the decision. */
 
 import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
+import type { SyncedKind } from '../../../src/syncer/kinds/kind.ts';
+import { createServiceKind } from '../../../src/syncer/kinds/services.ts';
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { decide, type Observation } from '../../../src/syncer/reconcile/decide.ts';
@@ -34,6 +36,7 @@ function seen(parts: Partial<Observation>): Observation {
     claims: [],
     hasForeignService: false,
     isUnserved: false,
+    wasCopied: false,
     isKnownCopy: false,
     ...parts,
   };
@@ -61,8 +64,15 @@ interface Row {
   readonly rule: string;
   readonly sees: Partial<Observation>;
   readonly requireService?: boolean;
+  readonly kind?: SyncedKind;
   readonly does: string;
 }
+
+const emptyServices = createServiceKind({
+  hasSyncedEndpoints: () => false,
+  neverCopied: () => undefined,
+  allow: [],
+});
 
 const ROWS: readonly Row[] = [
   { rule: 'nothing on the host: create', sees: {}, does: 'create' },
@@ -308,6 +318,24 @@ const ROWS: readonly Row[] = [
     sees: { host: hostObject(), ownership: foreign, hasForeignService: true },
     does: 'refuse: NotManaged',
   },
+  {
+    rule: 'a Service with nothing behind it, never copied',
+    kind: emptyServices,
+    sees: {},
+    does: 'ignore: no synced endpoints',
+  },
+  {
+    rule: 'a Service with nothing behind it whose copy is gone',
+    kind: emptyServices,
+    sees: { wasCopied: true },
+    does: 'create',
+  },
+  {
+    rule: 'a Service with nothing behind it whose copy is gone, and another object in its place',
+    kind: emptyServices,
+    sees: { wasCopied: true, host: hostObject(), ownership: foreign },
+    does: 'ignore: no synced endpoints',
+  },
   { rule: 'unmapped namespace', sees: { target: undefined }, does: 'refuse: NamespaceNotMapped' },
   {
     rule: 'a name in an unmapped namespace: the copy stays as it is',
@@ -361,8 +389,8 @@ function claim(key: string, createdAt: string) {
 }
 
 describe('decide', () => {
-  test.each(ROWS)('$rule → $does', ({ sees, requireService = false, does }) => {
-    const decision = decide(seen(sees), { requireService, kind: endpointsKind });
+  test.each(ROWS)('$rule → $does', ({ sees, requireService = false, kind = endpointsKind, does }) => {
+    const decision = decide(seen(sees), { requireService, kind });
     const reason = 'reason' in decision ? decision.reason : 'next' in decision ? decision.next : undefined;
     expect([decision.kind, reason].filter((part) => part !== undefined).join(': ')).toBe(does);
   });

@@ -30,6 +30,7 @@ function seen(change: Partial<Observation> = {}): Observation {
     claims: [],
     hasForeignService: false,
     isUnserved: false,
+    wasCopied: false,
     isKnownCopy: true,
     ...change,
   };
