@@ -32,6 +32,7 @@ import {
   type SyncedKind,
   type UnmappedNamespace,
 } from './kind.ts';
+import { localTrafficNotice, type LocalServiceOf } from './local-traffic.ts';
 import {
   BY_NAMED_SERVICE,
   deadNameNotice,
@@ -65,6 +66,7 @@ export interface EndpointSliceOptions {
   /** The Endpoints and the slices of a Service that are synced and give it addresses. */
   readonly addressesOf: (service: ObjectKey) => Iterable<AddressHolder>;
   readonly neverCopied: NeverCopied;
+  readonly localServiceOf: LocalServiceOf;
 }
 
 const podRefs = podReferences(ENDPOINTS_MEMBER, mapRefs);
@@ -154,7 +156,12 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
       const others = Iterator.from(options.addressesOf(service)).filter(isOther);
       const shared = sharedAddressNotice(service, addressesOfSlice(virtual), others);
       const dead = deadNameNotice(namesIn(virtual), options.neverCopied);
-      return [shared, dead].filter((notice) => notice !== undefined);
+      const local = localTrafficNotice(
+        options.localServiceOf(service),
+        nodeNamesOf(virtual),
+        'endpoints[*].nodeName',
+      );
+      return [shared, dead, local].filter((notice) => notice !== undefined);
     },
   };
 }
@@ -285,6 +292,13 @@ function elementAt([root, index, member]: ConcretePath): ListElement | undefined
   const isInEndpoint =
     root === ENDPOINTS_MEMBER && typeof index === 'number' && member !== undefined && member !== 'addresses';
   return isInEndpoint ? { at: 1, idMember: 'addresses' } : undefined;
+}
+
+function nodeNamesOf(slice: KubeObject): readonly (JsonValue | undefined)[] {
+  const endpoints = { [ENDPOINTS_MEMBER]: memberOf(slice, ENDPOINTS_MEMBER) };
+  return listAt(endpoints, ENDPOINTS_MEMBER)
+    .filter(isJsonObject)
+    .map((endpoint) => ownValue(endpoint, 'nodeName'));
 }
 
 export function addressesOfSlice(object: KubeObject): AddressHolder {

@@ -24,6 +24,7 @@ import {
   serviceGate,
   type SyncedKind,
 } from './kind.ts';
+import { localTrafficNotice, type LocalServiceOf } from './local-traffic.ts';
 import { sharedAddressNotice, type AddressHolder, type ServedAddress } from './shared-addresses.ts';
 
 const SUBSETS = 'subsets';
@@ -65,15 +66,21 @@ export const endpointsFields: KnownFields = {
   },
 };
 
-/** `slicesOf`: the slices of a Service that are synced. */
-export function createEndpointsKind(slicesOf: (service: ObjectKey) => Iterable<AddressHolder>): SyncedKind {
+export interface EndpointsOptions {
+  /** The slices of a Service that are synced. */
+  readonly slicesOf: (service: ObjectKey) => Iterable<AddressHolder>;
+  readonly localServiceOf: LocalServiceOf;
+}
+
+export function createEndpointsKind({ slicesOf, localServiceOf }: EndpointsOptions): SyncedKind {
   return {
     ...ENDPOINTS_KIND,
     noticesOf(virtual) {
       if (!isMirrored(virtual)) return [];
       const service = objectKey(virtual);
       const shared = sharedAddressNotice(service, addressesOfEndpoints(virtual), slicesOf(service));
-      return [shared, truncationNotice(virtual)].filter((notice) => notice !== undefined);
+      const local = localTrafficNotice(localServiceOf(service), nodeNamesOf(virtual), NODE_NAME_PATH);
+      return [shared, truncationNotice(virtual), local].filter((notice) => notice !== undefined);
     },
   };
 }
@@ -102,7 +109,17 @@ const ENDPOINTS_KIND: SyncedKind = {
 };
 
 /** Beside no slices. */
-export const endpointsKind = createEndpointsKind(() => []);
+export const endpointsKind = createEndpointsKind({ slicesOf: () => [], localServiceOf: () => undefined });
+
+const NODE_NAME_PATH = 'subsets[*].addresses[*].nodeName';
+
+function nodeNamesOf(endpoints: KubeObject): readonly (JsonValue | undefined)[] {
+  return subsetsOf(endpoints).flatMap((subset) =>
+    listAt(subset, 'addresses')
+      .filter(isJsonObject)
+      .map((address) => ownValue(address, 'nodeName')),
+  );
+}
 
 function mapRefs(subsets: JsonValue, map: MapTargetRef): JsonValue {
   return mapElements(subsets, (subset) => {

@@ -24,6 +24,7 @@ import {
 } from './endpoint-slices.ts';
 import { addressesOfEndpoints, createEndpointsKind, endpointsFields, isMirrored } from './endpoints.ts';
 import { KEEPING_REASONS, type GateReason, type SyncedKind } from './kind.ts';
+import type { LocalServiceOf } from './local-traffic.ts';
 import type { NeverCopied } from './service-names.ts';
 import { createServiceKind, serviceFields, statusPatch } from './services.ts';
 
@@ -92,16 +93,26 @@ export function syncedKinds(
       service && (selection(service) ?? serviceKind.gate(service, undefined, { requireService: false }));
     return reason === undefined || KEEPING_REASONS.has(reason) ? undefined : reason;
   };
+  const localServiceOf =
+    (patches: readonly PatchConfig[]): LocalServiceOf =>
+    (key) => {
+      const isHandled = mentions(patches, 'nodeName') || mentions(services.patches, 'TrafficPolicy');
+      return mode === 'sync' && !isHandled ? virtualCaches.get(SERVICES.plural)?.get(key) : undefined;
+    };
   const slices = createEndpointSliceKind({
     isEndpointsSynced,
     neverCopied,
+    localServiceOf: localServiceOf(endpointSlices.patches),
     *addressesOf(service) {
       const own = endpointsOf(service);
       if (own !== undefined && isMirrored(own)) yield addressesOfEndpoints(own);
       yield* slicesOf(service).map(addressesOfSlice);
     },
   });
-  const endpointsKind = createEndpointsKind((service) => slicesOf(service).map(addressesOfSlice));
+  const endpointsKind = createEndpointsKind({
+    slicesOf: (service) => slicesOf(service).map(addressesOfSlice),
+    localServiceOf: localServiceOf(endpoints.patches),
+  });
   const serviceKind = createServiceKind({
     hasSyncedEndpoints: (service) => {
       const key = objectKey(service);
@@ -116,6 +127,11 @@ export function syncedKinds(
     ...(services.enabled && mode === 'sync' ? [{ kind: serviceKind, patches: services.patches }] : []),
   ];
   return kinds.map(({ kind, patches }) => ({ kind: selecting(kind, selection), patches }));
+}
+
+/** Its path or an expression names the field, so the operator knows of it. */
+function mentions(patches: readonly PatchConfig[], field: string): boolean {
+  return patches.some((patch) => JSON.stringify(patch).includes(field));
 }
 
 type Selection = (virtual: KubeObject) => GateReason | undefined;

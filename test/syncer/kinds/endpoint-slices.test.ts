@@ -123,6 +123,7 @@ describe('a copy is deleted and created again', () => {
     isEndpointsSynced: false,
     addressesOf: () => [],
     neverCopied: () => undefined,
+    localServiceOf: () => undefined,
   });
   const OURS = 'endpoint-syncer';
 

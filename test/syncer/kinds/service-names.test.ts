@@ -14,6 +14,7 @@ const kind = createEndpointSliceKind({
   isEndpointsSynced: true,
   addressesOf: () => [],
   neverCopied: () => undefined,
+  localServiceOf: () => undefined,
 });
 
 function slice(addresses: readonly JsonValue[], addressType = 'FQDN'): KubeObject {
