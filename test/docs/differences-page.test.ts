@@ -29,6 +29,7 @@ const PROOFS: Readonly<Record<string, readonly [file: string, title: string]>> =
     'syncer/reconcile/cases.test.ts',
     'ep-05, overruled: synced without a Service; with requireService the copy is deleted',
   ],
+  'a restart of the host': ['e2e/host-controllers.ts', 'the host’s controllers after a restart'],
   'deletes and creates the host copy': [
     'scenarios/restart.ts',
     'the copy of a recreated virtual object is updated in place and keeps nothing of the old object',

@@ -166,7 +166,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'decide: a selector does not gate',
     file: DECIDE,
-    snippet: 'if (gate !== undefined && !(ownsCopy',
+    snippet: 'if (gate !== undefined && !(keepsCopy',
     replacement: 'if (gate !== undefined && ownsCopy === undefined && !(ownsCopy',
   },
   {
