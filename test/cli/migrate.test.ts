@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { parseYaml } from '../../src/base/yaml/document.ts';
+import { worldFile } from '../support/world-file.ts';
 import { capturedRun } from './captured-run.ts';
 import { folder, migrate, json } from './migrated.ts';
 
@@ -22,8 +23,6 @@ sync:
           expression: '"team-" + value'
           reverseExpression: value.replace(/^team-/, "")
 `;
-
-const WORLD = join(import.meta.dirname, '..', 'cases', 'world', 'migrate');
 
 test('names that YAML takes for something else are quoted in each part', async () => {
   const { out } = await migrate(VALUES, '--name', 'no', '--host-namespace', 'on');
@@ -189,14 +188,14 @@ describe('wrong input', () => {
 
 describe('vclusterConfig', () => {
   test.each([
-    ['manifest.yaml', 'this is a Kubernetes object'],
-    ['old2.yaml', 'these are values of vCluster 0.19 or older'],
-    ['umbrella.yaml', 'pass what is below vcluster alone'],
+    ['manifest', 'this is a Kubernetes object'],
+    ['old2', 'these are values of vCluster 0.19 or older'],
+    ['umbrella', 'pass what is below vcluster alone'],
   ])('%s is refused as by migrate', async (name, problem) => {
     const config = join(folder, 'config.yaml');
     writeFileSync(
       config,
-      `endpointSyncer: {name: vc, vclusterConfig: ${join(WORLD, name)}, host: {namespace: a}}\n`,
+      `endpointSyncer: {name: vc, vclusterConfig: ${worldFile(`migrate/${name}.yaml`)}, host: {namespace: a}}\n`,
     );
     const { code, out } = await capturedRun(['validate', '--config', config]);
     expect(code).toBe(2);
@@ -205,16 +204,9 @@ describe('vclusterConfig', () => {
 });
 
 test('patches of custom resources in the configuration of this program are reported', async () => {
-  const file = join(WORLD, '..', 'values', 'istio.yaml');
+  const file = worldFile('values/istio.yaml');
   const { code, out } = await capturedRun(['validate', '--config', file]);
   expect(code).toBe(0);
   for (const kind of ['virtualservices.networking.istio.io', 'domains.weblogic.oracle'])
     expect(out).toContain(`customResources["${kind}"].patches: warning: this program applies the patches of`);
-});
-
-test('a list of excluded annotations that drops the default ones is reported', async () => {
-  const { out } = await capturedRun(['validate', '--config', join(WORLD, '..', 'values', 'excl.yaml')]);
-  expect(out).toContain(
-    'add control-plane.alpha.kubernetes.io/leader, field.cattle.io/publicEndpoints, kubectl.kubernetes.io/last-applied-configuration',
-  );
 });

@@ -9,12 +9,11 @@ import { parse, stringify, type ToStringOptions } from 'yaml';
 import type { JsonObject } from '../../src/base/json.ts';
 import { mergeConfig, withoutEmptyKeys, withoutHeading } from '../../src/config/vcluster-values.ts';
 import { costlyRuns } from '../support/costly-runs.ts';
+import { WORLD, worldFile, worldText } from '../support/world-file.ts';
 import { capturedRun } from './captured-run.ts';
 import { folder, migrate, json, BOTH_OFF } from './migrated.ts';
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-const WORLD = join(import.meta.dirname, '..', 'cases', 'world', 'migrate');
 
 test('only the kinds that it syncs', async () => {
   const values = 'sync: {toHost: {endpointSlices: {enabled: false}, endpoints: {enabled: true}}}\n';
@@ -36,16 +35,16 @@ describe('what people pass', () => {
       '--name',
       'vc',
       '--vcluster-config',
-      join(WORLD, name),
+      worldFile(name),
     ]);
     return { code, out, err: err.replaceAll(`${WORLD}/`, '') };
   };
 
   test.each([
-    ['aliasSecond.yaml', []],
-    ['anchorFirst.yaml', []],
-    ['globalAnchor.yaml', ['"team-" + value']],
-    ['multidoc.yaml', []],
+    ['migrate/aliasSecond.yaml', []],
+    ['migrate/anchorFirst.yaml', []],
+    ['migrate/globalAnchor.yaml', ['"team-" + value']],
+    ['migrate/multidoc.yaml', []],
   ])('%s: says what to write by hand, exit 1', async (name, kept) => {
     const { code, out, err } = await run(name);
     expect(code).toBe(1);
@@ -59,12 +58,12 @@ describe('what people pass', () => {
 
   test.each([
     [
-      'manifest.yaml',
+      'migrate/manifest.yaml',
       '2:1: kind: this is a Kubernetes object of kind VirtualClusterTemplate, not the values of vCluster: pass what is at spec.template.helmRelease.values',
     ],
-    ['old2.yaml', '1:1: multiNamespaceMode: these are values of vCluster 0.19 or older'],
+    ['migrate/old2.yaml', '1:1: multiNamespaceMode: these are values of vCluster 0.19 or older'],
     [
-      'umbrella.yaml',
+      'migrate/umbrella.yaml',
       '3:1: vcluster: these are values of a chart that contains vCluster: pass what is below vcluster alone',
     ],
   ])('%s: is no values file of vCluster, exit 2', async (name, problem) => {
@@ -125,7 +124,7 @@ describe('what people pass', () => {
   });
 
   test.each([
-    ['enabled: without a value', readFileSync(join(WORLD, 'enabledNull.yaml'), 'utf8')],
+    ['enabled: without a value', worldText('migrate/enabledNull.yaml')],
     ['what helm get values prints for a release without values', 'USER-SUPPLIED VALUES:\nnull\n'],
     ['what helm get values prints', 'USER-SUPPLIED VALUES:\nsync:\n  toHost:\n    pods: {enabled: true}\n'],
     ['an empty file', ''],

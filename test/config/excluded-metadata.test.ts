@@ -1,9 +1,8 @@
 /** Labels and annotations that are not copied: what cannot be excluded, and what a list of one's own leaves out. */
 
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { EXCLUDED_ANNOTATIONS } from '../../src/config/schema/schema-syncer.ts';
+import { worldText } from '../support/world-file.ts';
 import { parseText } from './setup.ts';
 
 function problemsOf(metadata: object): string[] {
@@ -12,8 +11,7 @@ function problemsOf(metadata: object): string[] {
 }
 
 test('a label that the translation sets is refused', () => {
-  const text = readFileSync(join(import.meta.dirname, '../cases/world/field/f11-config.yaml'), 'utf8');
-  const [problem, ...others] = parseText(text).problems;
+  const [problem, ...others] = parseText(worldText('field/f11-config.yaml')).problems;
   expect(others).toEqual([]);
   expect(problem).toMatchObject({ severity: 'error', path: 'endpointSyncer.metadata.excludeLabels[1]' });
   expect(problem?.message).toContain('the translation of copies sets this label, so it cannot be excluded');

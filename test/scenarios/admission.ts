@@ -1,8 +1,11 @@
 /** A host whose admission changes the copies: a mutating webhook or policy. */
 
 import { describe, test } from 'vitest';
-import type { KubeObject } from '../../src/kube/object.ts';
+import { parse } from 'yaml';
+import type { JsonObject } from '../../src/base/json.ts';
+import type { KubeObject, StringMap } from '../../src/kube/object.ts';
 import { capturedRun } from '../cli/captured-run.ts';
+import { worldText } from '../support/world-file.ts';
 import type { ApiProxy } from './api-proxy.ts';
 import { subset, subsetsOf, type Subset } from './objects.ts';
 import { named, referencePatches, secret } from './reference-objects.ts';
@@ -58,6 +61,41 @@ export function admissionScenarios(newWorld: NewWorld): void {
       await world.whenCopied(key, { anyOrigin: true });
       expect(await world.eventsOn(key, 'Contested')).toEqual([]);
       expect(writesOf(host, 'added')).toBeLessThan(4);
+    });
+
+    test('that forces annotations and labels, as a policy of a platform does: what flows one way is contested, the rest reaches the virtual side', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const host = await world.proxy('host');
+      const { sync } = parse(worldText('live/map.yaml')) as { sync: JsonObject };
+      const daemon = await world.startDaemon({ config: { sync }, kubeconfigs: { host: host.path } });
+      const [, forced = ''] =
+        /Object\.metadata(\{annotations.*\}\})\}/u.exec(worldText('live/policy.yaml')) ?? [];
+      const { annotations, labels } = parse(forced) as Record<'annotations' | 'labels', StringMap>;
+      admit(host, ({ metadata, ...copy }) => ({
+        ...copy,
+        metadata: {
+          ...metadata,
+          annotations: { ...metadata.annotations, ...annotations },
+          labels: { ...metadata.labels, ...labels },
+        },
+      }));
+      const object = parse(worldText('live/m.yaml')) as KubeObject;
+      const key = 'default/map1';
+      await world.virtual.create('Endpoints', {
+        ...object,
+        metadata: { ...object.metadata, namespace: 'default' },
+      });
+      const note = await world.whenEvent(key, 'Contested');
+      expect(note).toContain(`${BY_ADMISSION}metadata.annotations["example.com/fixed"].`);
+      const { metadata } = await world.whenVirtual(
+        key,
+        (one) => one.metadata.labels?.['team'] === 'platform',
+      );
+      expect(metadata.annotations).toEqual({ ...annotations, 'example.com/fixed': 'f' });
+      await world.settle(daemon);
+      expect(writesOf(host, 'map1')).toBeLessThan(8);
     });
 
     test('that stamps each write: what flows back is written less and less often', async ({ expect }) => {

@@ -11,6 +11,7 @@ import { secret, short } from './reference-objects.ts';
 import { plain, whenService } from './services.ts';
 import { sharedWorld } from './shared-world.ts';
 import { replaceFile } from '../support/replace-file.ts';
+import { worldText } from '../support/world-file.ts';
 import { pair, type NewWorld } from './world.ts';
 
 const SERVICE_NAME = 'kubernetes.io/service-name';
@@ -111,6 +112,34 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
         'db',
         OPERATOR,
       ]);
+    });
+  });
+
+  describe('an EndpointSlice that moves to another Service', () => {
+    const shared = sharedWorld(newWorld, () => ({ config: BOTH }));
+
+    test('is created again, as kube-proxy would keep its addresses in the first one', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const moving = parse(worldText('newground/12-moves.yaml')) as KubeObject;
+      const { name } = moving.metadata;
+      await world.virtual.create('EndpointSlice', {
+        ...moving,
+        metadata: { ...moving.metadata, namespace: ns },
+      });
+      const before = await whenSlice(world, `${ns}/${name}`);
+      await world.virtual.merge('EndpointSlice', [ns, name], {
+        metadata: { labels: { [SERVICE_NAME]: 'b' } },
+      });
+      const target = world.hostName(`${ns}/b`);
+      const after = await whenSlice(
+        world,
+        `${ns}/${name}`,
+        (one) => one.metadata.labels?.[SERVICE_NAME] === target,
+      );
+      expect(after.metadata.uid).not.toBe(before.metadata.uid);
+      await world.settle(daemon);
+      expect((await whenSlice(world, `${ns}/${name}`)).metadata.uid).toBe(after.metadata.uid);
     });
   });
 

@@ -1,16 +1,11 @@
 /** What the commands say about results of expressions that cannot be written. */
 
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { capturedRun } from '../captured-run.ts';
 import { testFolder } from '../../support/test-folder.ts';
+import { worldFile } from '../../support/world-file.ts';
 
-const FIELD = join(import.meta.dirname, '../../cases/world/field');
 const { write } = testFolder();
-
-function field(name: string): string {
-  return join(FIELD, name);
-}
 
 async function rendered(config: string, object: string): Promise<{ code: number; out: string; err: string }> {
   return capturedRun(['render', '--config', config, '-f', object]);
@@ -18,7 +13,7 @@ async function rendered(config: string, object: string): Promise<{ code: number;
 
 describe('a result that JSON cannot hold', () => {
   test('a Map in the place of all annotations is an error of its patch', async () => {
-    const { code, err } = await rendered(field('f1-map.yaml'), field('f1-object.yaml'));
+    const { code, err } = await rendered(worldFile('field/f1-map.yaml'), worldFile('field/f1-object.yaml'));
     expect(code).toBe(1);
     expect(err).toContain(
       'failed Endpoints shop/web: patches[0] at metadata.annotations: the result is a Map: write Object.fromEntries(…) around it',
@@ -26,13 +21,15 @@ describe('a result that JSON cannot hold', () => {
   });
 
   test('validate --strict finds the Map, and not the dates', async () => {
-    const map = await capturedRun(['validate', '--strict', field('f1-map.yaml')]);
+    const map = await capturedRun(['validate', '--strict', worldFile('field/f1-map.yaml')]);
     expect([map.code, map.out]).toEqual([2, expect.stringContaining('the result is a Map')]);
-    expect(await capturedRun(['validate', '--strict', field('f1-date.yaml')])).toMatchObject({ code: 0 });
+    expect(await capturedRun(['validate', '--strict', worldFile('field/f1-date.yaml')])).toMatchObject({
+      code: 0,
+    });
   });
 
   test('a date as HTTP writes it becomes ISO 8601, one that is none an error of its path alone', async () => {
-    const date = await rendered(field('f1-date.yaml'), field('f1-object.yaml'));
+    const date = await rendered(worldFile('field/f1-date.yaml'), worldFile('field/f1-object.yaml'));
     expect(date.code).toBe(0);
     expect(date.out).toContain('example.com/at: "2026-11-28T10:00:00.000Z"');
     const object = write(
@@ -43,7 +40,7 @@ metadata: {name: web, namespace: shop, annotations: {example.com/at: 2026-11-28 
 subsets: [{addresses: [{ip: 192.0.2.1}], ports: [{port: 80}]}]
 `,
     );
-    const local = await rendered(field('f1-date.yaml'), object);
+    const local = await rendered(worldFile('field/f1-date.yaml'), object);
     expect(local.code).toBe(1);
     expect(local.err).toContain('at metadata.annotations."example.com/at": the result is an invalid Date');
     expect(local.out).toContain('example.com/owner: checkout');
@@ -58,10 +55,10 @@ subsets: [{addresses: [{ip: 192.0.2.1}], ports: [{port: 80}]}]
     });
     const cases = write(
       'map.endpoint-syncer-test.yaml',
-      `config: ${field('f1-map.yaml')}
+      `config: ${worldFile('field/f1-map.yaml')}
 cases:
   - name: the annotations stay
-    virtual: [${field('f1-object.yaml')}]
+    virtual: [${worldFile('field/f1-object.yaml')}]
     expect: {errors: [{patch: 0, contains: the result is a Map}]}
 `,
     );
@@ -81,7 +78,7 @@ test('each patch that fails is named, in render and in test', async () => {
 endpointSyncer: {name: vc, host: {namespace: team-a}}
 `,
   );
-  const { code, err, out } = await rendered(config, field('f1-object.yaml'));
+  const { code, err, out } = await rendered(config, worldFile('field/f1-object.yaml'));
   expect(code).toBe(1);
   expect(err).toMatch(/^failed Endpoints shop\/web: patches\[0\] at .*SyntaxError/mu);
   expect(err).toMatch(/^patches\[1\] at metadata.annotations."example.com\/internal": must be a string/mu);
@@ -91,7 +88,7 @@ endpointSyncer: {name: vc, host: {namespace: team-a}}
     `config: ${config}
 cases:
   - name: both
-    virtual: [${field('f1-object.yaml')}]
+    virtual: [${worldFile('field/f1-object.yaml')}]
     expect: {errors: [{patch: 0}, {patch: 1, contains: must be a string}]}
 `,
   );

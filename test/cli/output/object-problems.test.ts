@@ -7,6 +7,7 @@ import type { ConfigProblem } from '../../../src/base/errors.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { objectProblems } from '../../../src/cli/output/object-problems.ts';
 import { parseObjects } from '../../../src/cli/output/objects.ts';
+import { worldText } from '../../support/world-file.ts';
 import { corpus, verdicts } from './object-corpus.ts';
 
 /** `LINE:COLUMN PATH: MESSAGE` of each problem. */
@@ -148,9 +149,8 @@ test('a Service may stand for its selector alone, and what it has of ports is ch
 });
 
 test('what people wrote', () => {
-  const file = join(import.meta.dirname, '../../cases/world/values/i11.yaml');
   // `on`, `yes` and `n` are booleans, as for kubectl.
-  expect(problemsOf(readFileSync(file, 'utf8'))).toEqual([
+  expect(problemsOf(worldText('values/i11.yaml'))).toEqual([
     '3:68 metadata.labels.true: must be a string, not the boolean true: quote it',
     '3:58 metadata.labels.version: must be a string, not the number 1.1: quote it',
     '3:91 metadata.annotations.false: must be a string, not the number 5: quote it',
@@ -159,17 +159,22 @@ test('what people wrote', () => {
 });
 
 test.each([
-  ['hostname-as-ip', '4:29 subsets[0].addresses[0].ip: Invalid value: "rgw.example.com": must be a valid IP'],
   [
-    'metadata-namespaces',
+    'field/f6-files/hostname-as-ip.yaml',
+    '4:29 subsets[0].addresses[0].ip: Invalid value: "rgw.example.com": must be a valid IP',
+  ],
+  [
+    'field/f6-files/metadata-namespaces.yaml',
     '5:3 metadata.namespaces: unknown field "namespaces"; did you mean metadata.namespace?',
   ],
-  ['ports-outside', '8:1 ports: unknown field "ports"; did you mean subsets[*].ports?'],
-  ['two-ports-no-name', '6:21 ports[1].name: Duplicate value: ""'],
-  ['v1beta1', '1:13 apiVersion: no API server serves EndpointSlice as discovery.k8s.io/v1beta1; write'],
+  ['field/f6-files/ports-outside.yaml', '8:1 ports: unknown field "ports"; did you mean subsets[*].ports?'],
+  ['field/f6-files/two-ports-no-name.yaml', '6:21 ports[1].name: Duplicate value: ""'],
+  [
+    'field/f6-files/v1beta1.yaml',
+    '1:13 apiVersion: no API server serves EndpointSlice as discovery.k8s.io/v1beta1; write',
+  ],
 ])('what people wrote: %s', (name, problem) => {
-  const file = join(import.meta.dirname, `../../cases/world/field/f6-files/${name}.yaml`);
-  expect(problemsOf(readFileSync(file, 'utf8'))).toEqual([expect.stringContaining(problem)]);
+  expect(problemsOf(worldText(name))).toEqual([expect.stringContaining(problem)]);
 });
 
 test('a kube-apiserver refuses the same objects of the corpus', () => {

@@ -3,6 +3,7 @@
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { worldFile } from '../../support/world-file.ts';
 import { capturedRun } from '../captured-run.ts';
 import { BASE, type JsonReport, folder, folderWith, oneCase } from './case-files.ts';
 
@@ -68,7 +69,7 @@ expect:
   test('cases whose objects no API server takes: each file with its place, exit 2', async () => {
     const { code, out, err } = await capturedRun([
       'test',
-      join(import.meta.dirname, '..', '..', 'cases', 'world', 'field', 'f6-files'),
+      worldFile('field/f6-files/field.endpoint-syncer-test.yaml'),
     ]);
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toMatch(/ports-outside\.yaml:8:1: ports: .*hostname-as-ip\.yaml:4:29: subsets\[0\]/su);

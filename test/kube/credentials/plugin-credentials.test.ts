@@ -1,12 +1,14 @@
 /** Credentials of exec plugins: when they are run, what they may return, and how they fail. */
 
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { inspect } from 'node:util';
 import { createServer } from 'node:https';
 import { afterAll, describe, expect, test } from 'vitest';
+import { loadClusterAccess } from '../../../src/kube/credentials/kubeconfig.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { listen } from '../../support/listen.ts';
-import { ROOT, certificate, put, load, type Parts } from './kubeconfig-files.ts';
+import { worldText } from '../../support/world-file.ts';
+import { ROOT, base64, certificate, put, load, type Parts } from './kubeconfig-files.ts';
 
 afterAll(() => rmSync(ROOT, { recursive: true, force: true }));
 
@@ -85,6 +87,26 @@ describe('an exec plugin', () => {
     expect(await toldWith(', provideClusterInfo: true')).toEqual({
       interactive: false,
       cluster: { server: 'https://127.0.0.1:1', config: { shoot: { name: 'demo', size: 3 } } },
+    });
+  });
+
+  test('beside its kubeconfig gets what the cluster says for it, as a provider of clusters writes it', async () => {
+    const command = worldText('field/f3-exec/plugin.sh')
+      .replace('\'%s\' "$KUBERNETES_EXEC_INFO" > exec-info.json', `'%s' "$KUBERNETES_EXEC_INFO" > "$0.json"`)
+      .replace('"$PLUGIN_OUTPUT"', `'${answer({ token: 'a' })}'`);
+    const path = put('shoot/plugin.sh', command, 0o700);
+    const config = worldText('field/f3-exec/kubeconfig.yaml')
+      .replace('server: SERVER', 'server: https://127.0.0.1:1')
+      .replace('data: CA', `data: ${base64(certificate('ca.crt'))}`);
+    const file = put('shoot/config', config);
+    const { credentials } = loadClusterAccess(
+      { kubeconfig: file, context: '' },
+      { clock: new FakeClock(), env: {} },
+    );
+    expect(await credentials.headers()).toEqual({ authorization: 'Bearer a' });
+    expect(JSON.parse(readFileSync(`${path}.json`, 'utf8'))).toMatchObject({
+      apiVersion: 'client.authentication.k8s.io/v1',
+      spec: { interactive: false, cluster: { config: { shoot: { name: 'demo' } } } },
     });
   });
 

@@ -2,11 +2,13 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { objectKey, type KubeObject, type StringMap } from '../../../src/kube/object.ts';
 import { BY_SERVICE, SERVICE_NAME, serviceKeysOf } from '../../../src/syncer/kinds/endpoint-slices.ts';
 import { syncedKinds, type VirtualCache } from '../../../src/syncer/kinds/synced-kinds.ts';
 import { configOf } from '../../cli/live/memory-clusters.ts';
+import { worldText } from '../../support/world-file.ts';
 
 const CONFIG = configOf(`
 endpointSyncer:
@@ -36,6 +38,10 @@ function notesOf(object: KubeObject, { endpoints, slices = [] }: Given): Readonl
   const plural = object === endpoints ? 'endpoints' : 'endpointslices';
   const found = syncedKinds(CONFIG, caches).find(({ kind }) => kind.resource.plural === plural);
   return Object.fromEntries((found?.kind.noticesOf(object) ?? []).map(({ reason, note }) => [reason, note]));
+}
+
+function objectsOf(file: string): KubeObject[] {
+  return parseAllDocuments(worldText(file)).map((one) => one.toJS() as KubeObject);
 }
 
 function sliceOf(name: string, endpoint: JsonObject, port: JsonObject, labels: StringMap = {}): KubeObject {
@@ -104,6 +110,15 @@ describe('two slices of a Service', () => {
     const out = sliceOf('b', at('10.0.0.1', false), PORT, { out: '' });
     expect(notesOf(ready, { slices: [ready, out] })).toEqual({});
   });
+});
+
+test('what people wrote: slices that disagree are reported on each, Endpoints that are not mirrored on neither', () => {
+  const slices = objectsOf('newground/13-disagree.yaml');
+  for (const slice of slices)
+    expect(notesOf(slice, { slices })['DuplicateEndpoints']).toContain('Address "192.0.2.23" port 5432');
+  const [endpoints, slice] = objectsOf('newground/13-skip-mirror.yaml');
+  if (endpoints === undefined || slice === undefined) throw new Error('two objects are expected');
+  for (const one of [endpoints, slice]) expect(notesOf(one, { endpoints, slices: [slice] })).toEqual({});
 });
 
 test('an address has one value, whatever its text', () => {
