@@ -68,7 +68,8 @@ function checkKey(key: string): void {
   if (problem !== undefined) throw invalid('<nil>', key, problem);
 }
 
-function checkValues({ key, operator, values }: SelectorRequirement): void {
+/** Throws a {@link SelectorError} for a value that no label has, or that is not comparable. */
+export function checkValues({ key, operator, values }: SelectorRequirement): void {
   for (const value of values) {
     if (operator === '>' || operator === '<') {
       if (!/^-?\d{1,19}$/.test(value))

@@ -1,11 +1,21 @@
-/** Translates label selectors: plain maps, LabelSelector objects, JSON texts of them and selector strings. Only keys change. */
+/** Translates label selectors: plain maps, LabelSelector objects, JSON texts of them and selector strings. Only keys change, and a selector that no
+ * API server takes is none. */
 
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { printSelector, selectorRequirements, UnexpectedToken } from '../../kube/label-selector.ts';
+import {
+  checkValues,
+  printSelector,
+  SelectorError,
+  selectorRequirements,
+  UnexpectedToken,
+} from '../../kube/label-selector.ts';
+import { isLabelSelector, selectorViolations } from '../../kube/label-selector-rules.ts';
 import { labelKeyProblem } from '../../kube/names.ts';
 import type { ConcretePath } from '../translate/types.ts';
 import { JsonText } from './json-text.ts';
+import { printPath } from './path-syntax.ts';
 import { UntranslatableValue } from './reference-parts.ts';
+import { wordingOf } from './violation-wording.ts';
 
 type MapKey = (key: string) => string;
 
@@ -58,16 +68,36 @@ function mapSelector(selector: JsonValue, mapKey: MapKey): JsonValue {
       `a label selector is a map of labels, a LabelSelector or a selector string, this is ${found}`,
     );
   }
+  const [violation] = selectorViolations(selector);
+  if (violation !== undefined) {
+    const { path } = violation;
+    throw new UntranslatableValue(
+      `this is not a label selector: ${printPath(path)}: ${wordingOf(violation)}${hint(path)}`,
+    );
+  }
   return isLabelSelector(selector) ? mapLabelSelector(selector, mapKey) : mapKeys(selector, mapKey);
+}
+
+/** One step too few, or another case, as in Kubernetes' own members. */
+function hint([first]: ConcretePath): string {
+  const known = ['matchLabels', 'matchExpressions'].find(
+    (member) => member !== first && member.toLowerCase() === String(first).toLowerCase(),
+  );
+  return known === undefined ? '' : `; did you mean ${known}?`;
 }
 
 function mapText(text: string, mapKey: MapKey): string {
   try {
     const requirements = [...selectorRequirements(text)];
-    for (const { key } of requirements) checkKey(key, text);
+    for (const requirement of requirements) {
+      checkKey(requirement.key, text);
+      checkValues(requirement);
+    }
     return printSelector(requirements.map((one) => ({ ...one, key: mapKey(one.key) })));
   } catch (error) {
-    if (!(error instanceof UnexpectedToken)) throw error;
+    if (!(error instanceof SelectorError)) throw error;
+    if (!(error instanceof UnexpectedToken))
+      throw new UntranslatableValue(`"${text}" is not a label selector: ${error.message}`);
     const found = error.found === '' ? 'the end' : `"${error.found}" at ${error.column}`;
     const wanted = EXPECTED[error.expected];
     throw new UntranslatableValue(`"${text}" is not a label selector: found ${found}, expected ${wanted}`);
@@ -95,13 +125,6 @@ const EXPECTED: Readonly<Record<UnexpectedToken['expected'], string>> = {
   ',': '","',
 };
 
-/** A plain map may have a label named `matchLabels`, but its value is a string then. */
-function isLabelSelector(selector: JsonObject): boolean {
-  return (
-    isJsonObject(ownValue(selector, 'matchLabels')) || Array.isArray(ownValue(selector, 'matchExpressions'))
-  );
-}
-
 function mapLabelSelector(selector: JsonObject, mapKey: MapKey): JsonObject {
   const result: JsonObject = {};
   for (const [member, value] of Object.entries(selector)) {
@@ -116,9 +139,7 @@ function mapLabelSelector(selector: JsonObject, mapKey: MapKey): JsonObject {
 function mapExpression(expression: JsonValue, mapKey: MapKey): JsonValue {
   if (!isJsonObject(expression)) return expression;
   const key = ownValue(expression, 'key');
-  if (typeof key !== 'string') return expression;
-  checkKey(key, key);
-  return { ...expression, key: mapKey(key) };
+  return typeof key === 'string' ? { ...expression, key: mapKey(key) } : expression;
 }
 
 /** A key that is translated now wins over one that was translated before: it is what the user wrote. */

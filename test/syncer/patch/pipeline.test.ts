@@ -340,7 +340,7 @@ describe('labels on texts', () => {
     ['release:web', /"release:web" is not a label key: .*; write release=web/],
     ['{"matchLabels"', /is not a label/],
     ['[]', /this is a list/],
-    ['{"matchExpressions":[{"key":"a b"}]}', /"a b" is not a label key/],
+    ['{"matchExpressions":[{"key":"a b"}]}', /matchExpressions\.0\.key: name part .* not "a b"/u],
   ])('%s is no selector', async (text, message) => {
     await expect(apply('toHost', text)).rejects.toThrow(message);
   });
