@@ -18,7 +18,7 @@ import { systemClock } from '../base/clock.ts';
 import { silentLogger } from '../base/logger.ts';
 import { warningAtValue, type Finding } from '../config/finding.ts';
 import type { Config } from '../config/config.ts';
-import { asJson, type KubeObject } from '../kube/object.ts';
+import { asJson, isOfKind, type KubeObject, type Resource } from '../kube/object.ts';
 import { PATCHED_KINDS, type PatchedKey } from '../syncer/kinds/synced-kinds.ts';
 import { sampleValues } from '../syncer/patch/check-patch.ts';
 import { compilePatches, type CompiledPatch } from '../syncer/patch/compile.ts';
@@ -114,7 +114,7 @@ const SAMPLE = { apiVersion: 'v1', metadata: { name: 'web', namespace: 'default'
 
 interface SampledPatch {
   readonly list: PatchedKey;
-  readonly kind: string;
+  readonly resource: Resource;
   readonly patch: CompiledPatch;
   readonly forward: Program;
   /** Undefined: there is no way back. */
@@ -163,14 +163,14 @@ async function sampleWarnings(config: Config, file: string | undefined): Promise
 
 function sampledPatches({ sync }: Config): readonly SampledPatch[] {
   let programs = 0;
-  return PATCHED_KINDS.flatMap(({ configKey: list, resource: { kind } }) => {
+  return PATCHED_KINDS.flatMap(({ configKey: list, resource }) => {
     const compiled = compilePatches(sync[list].patches, programs);
     programs += compiled.programs.length;
     return compiled.patches.flatMap((patch) => {
       const { toHost, toVirtual } = patch.actions;
       if (toHost.kind !== 'evaluate') return [];
       const reverse = toVirtual.kind === 'evaluate' ? toVirtual.program : undefined;
-      return [{ list, kind, patch, forward: toHost.program, reverse }];
+      return [{ list, resource, patch, forward: toHost.program, reverse }];
     });
   });
 }
@@ -193,12 +193,12 @@ async function objectsOfTestCases(file: string): Promise<readonly KubeObject[]> 
 
 /** Of an expression that fails on every sample. */
 async function failureOnAll(
-  { kind, patch, forward }: SampledPatch,
+  { resource, patch, forward }: SampledPatch,
   objects: readonly KubeObject[],
   evaluator: Evaluator,
 ): Promise<string | undefined> {
-  const trial = trialOf(forward.expression, patch, kind);
-  const values = [...(trial?.values ?? []), ...matchesIn(objects, kind, patch)];
+  const trial = trialOf(forward.expression, patch, resource.kind);
+  const values = [...(trial?.values ?? []), ...matchesIn(objects, resource, patch)];
   if (trial === undefined || values.length === 0) return undefined;
   const { errors } = await evaluate(evaluator, forward, values);
   const first = errors?.get(0);
@@ -212,11 +212,11 @@ function isCounted(error: EvaluateError | undefined, { counts }: Trial): boolean
 
 /** Values that the expression rejects or deletes are skipped. */
 async function firstMismatch(
-  { kind, patch, forward, reverse }: TwoWayPatch,
+  { resource, patch, forward, reverse }: TwoWayPatch,
   objects: readonly KubeObject[],
   evaluator: Evaluator,
 ): Promise<string | undefined> {
-  const values = [...matchesIn(objects, kind, patch), ...sampleValues(patch.segments)];
+  const values = [...matchesIn(objects, resource, patch), ...sampleValues(patch.segments)];
   const there = await evaluate(evaluator, forward, values);
   const kept = values.flatMap((value, at) => {
     const host = there.values[at] ?? null;
@@ -271,9 +271,13 @@ function literalsIn(filter: string): JsonValue[] {
   return [...texts, ...numbers];
 }
 
-function matchesIn(objects: readonly KubeObject[], kind: string, { paths }: CompiledPatch): JsonValue[] {
+function matchesIn(
+  objects: readonly KubeObject[],
+  resource: Resource,
+  { paths }: CompiledPatch,
+): JsonValue[] {
   return objects
-    .filter((object) => object.kind === kind)
+    .filter((object) => isOfKind(object, resource))
     .flatMap((object) => valuesOf(paths.toVirtual, asJson(object)))
     .filter((value) => value !== undefined);
 }

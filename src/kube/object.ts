@@ -128,6 +128,27 @@ export function groupOf(apiVersion: string): string {
   return apiVersion.slice(0, Math.max(0, apiVersion.indexOf('/')));
 }
 
+/** Several groups may serve a kind of one name: `Service` is one of Kubernetes and one of Knative. */
+export function isOfKind(
+  { apiVersion, kind }: KubeObject,
+  resource: Pick<GroupVersionKind, 'group' | 'kind'>,
+): boolean {
+  return kind === resource.kind && groupOf(apiVersion ?? '') === resource.group;
+}
+
+/** Of an object among those of all kinds, whatever their versions. */
+export function qualifiedKey(
+  { group, kind }: Pick<GroupVersionKind, 'group' | 'kind'>,
+  name: NamespacedName,
+): string {
+  return `${kind}.${group} ${keyOf(name)}`;
+}
+
+export function qualifiedKeyOf(object: KubeObject): string {
+  const { apiVersion = '', kind = '' } = object;
+  return qualifiedKey({ group: groupOf(apiVersion), kind }, nameOf(object));
+}
+
 export function namespacedResource(apiVersion: string, kind: string, plural: string): Resource {
   const group = groupOf(apiVersion);
   return { group, version: apiVersion.slice(apiVersion.indexOf('/') + 1), kind, plural, isNamespaced: true };

@@ -437,7 +437,7 @@ function otherTarget(
     const waiting = objects.find(
       (one) =>
         isHost &&
-        one.kind.resource.kind === resource.kind &&
+        qualifiedPlural(one.kind.resource) === qualifiedPlural(resource) &&
         one.seen.target !== undefined &&
         keyOf(one.seen.target) === key,
     );

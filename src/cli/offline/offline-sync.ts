@@ -8,8 +8,13 @@ import type { Discovery } from '../../kube/discovery.ts';
 import { qualifiedPlural, type MemoryCluster } from '../../kube/memory-cluster.ts';
 import {
   asJson,
+  groupOf,
+  isOfKind,
   keyOf,
+  nameOf,
   objectKey,
+  qualifiedKey,
+  qualifiedKeyOf,
   type KubeObject,
   type NamespacedName,
   type ObjectKey,
@@ -90,15 +95,15 @@ export async function renderToHost(
   const rehearsed = await rehearseFiles(marked, config, options);
   const { clusters } = rehearsed.rehearsal;
   const given = byId(marked.host);
-  const rendered = kindsIn(world.virtual, config).flatMap(([resource, object]): Rendered[] => {
+  const rendered = kindsIn(world.virtual, config).map(([resource, object]): OfKind => {
     const key = objectKey(object);
     const plan = rehearsed.plans(resource, key);
     const stored = plan?.seen.target && storedAt(clusters.host, resource, plan.seen.target, given);
     const copy = stored && withoutUnservedMark(stored);
-    const before = copy && given.get(idOf(copy));
+    const before = copy && given.get(qualifiedKeyOf(copy));
     const after = copy && object.metadata.resourceVersion === undefined ? unversioned(copy) : copy;
     const absent = plan === undefined ? 'never synced' : 'no copy';
-    return resultOf({ of: resource.kind, key }, plan, { before, after, absent });
+    return { resource, results: resultOf({ of: resource.kind, key }, plan, { before, after, absent }) };
   });
   return renderedWorld(rendered, rehearsed, { direction: 'to-host', world: marked, config });
 }
@@ -113,28 +118,32 @@ export async function renderToVirtual(
   options: OfflineOptions = {},
 ): Promise<RenderedWorld> {
   const { names } = createTranslators(config);
-  const kinds = syncedKindNames(config);
   const mark = marking(world, config);
-  const host = world.host.map((object) => (kinds.includes(object.kind ?? '') ? object : mark(object)));
+  const isSynced = isSyncedBy(config);
+  const host = world.host.map((object) => (isSynced(object) ? object : mark(object)));
   // For the objects that are translated back after the rehearsal.
   await using sandbox = new KeptSandbox();
   const parts: OfflineOptions = { createSandbox: (given) => sandbox.open(given), ...options };
   const recorded = await withRecords({ ...world, host }, config, parts);
   const rehearsed = await rehearseFiles(recorded, config, parts);
   const given = byId(world.virtual);
-  const rendered = kindsIn(world.host, config).map(async ([resource, object]): Promise<Rendered[]> => {
+  const rendered = kindsIn(world.host, config).map(async ([resource, object]): Promise<OfKind> => {
     const of = resource.kind;
     const virtual = virtualOf(object, resource, names);
     if (virtual === undefined)
-      return [skipped(of, objectKey(object), 'it is not a copy from this virtual cluster')];
+      return {
+        resource,
+        results: [skipped(of, objectKey(object), 'it is not a copy from this virtual cluster')],
+      };
     const key = keyOf(virtual);
-    const before = given.get(`${of} ${key}`);
-    if (before === undefined) return [await translateBack(object, virtual, rehearsed.pipelines)];
+    const before = given.get(qualifiedKey(resource, virtual));
+    if (before === undefined)
+      return { resource, results: [await translateBack(object, virtual, rehearsed.pipelines)] };
     const after = storedAt(rehearsed.rehearsal.clusters.virtual, resource, virtual, given);
-    return resultOf({ of, key }, rehearsed.plans(resource, key), { before, after, absent: 'deleted' });
+    const plan = rehearsed.plans(resource, key);
+    return { resource, results: resultOf({ of, key }, plan, { before, after, absent: 'deleted' }) };
   });
-  const results = (await Promise.all(rendered)).flat();
-  return renderedWorld(results, rehearsed, { direction: 'to-virtual', world, config });
+  return renderedWorld(await Promise.all(rendered), rehearsed, { direction: 'to-virtual', world, config });
 }
 
 interface RenderedParts {
@@ -143,8 +152,14 @@ interface RenderedParts {
   readonly config: Config;
 }
 
+/** What becomes of one object of a synced kind. */
+interface OfKind {
+  readonly resource: Resource;
+  readonly results: readonly Rendered[];
+}
+
 function renderedWorld(
-  rendered: readonly Rendered[],
+  rendered: readonly OfKind[],
   { rehearsal, pipelines }: RehearsedFiles,
   parts: RenderedParts,
 ): RenderedWorld {
@@ -249,7 +264,7 @@ function withUid(object: KubeObject, at: number): KubeObject {
 
 function kindsIn(objects: readonly KubeObject[], config: Config): (readonly [Resource, KubeObject])[] {
   return syncedKinds(config).flatMap(({ kind: { resource } }) =>
-    objects.filter(({ kind }) => kind === resource.kind).map((object) => [resource, object] as const),
+    objects.filter((object) => isOfKind(object, resource)).map((object) => [resource, object] as const),
   );
 }
 
@@ -278,7 +293,8 @@ function ownerIn({ host }: FileWorld, config: Config): OwnerReference | undefine
   const owner = ownerOf(config);
   if (owner === undefined) return undefined;
   const { apiVersion, kind, name, isOptional } = owner;
-  const found = host.find((object) => object.kind === kind && object.metadata.name === name);
+  const owning = { group: groupOf(apiVersion), kind };
+  const found = host.find((object) => isOfKind(object, owning) && object.metadata.name === name);
   if (found === undefined && isOptional) return undefined;
   return { apiVersion, kind, name, uid: found?.metadata.uid ?? '' };
 }
@@ -286,14 +302,14 @@ function ownerIn({ host }: FileWorld, config: Config): OwnerReference | undefine
 /** Gives a host object without annotations the bookkeeping of the virtual object whose copy has its name, and a referenced one what it lacks. */
 function marking({ virtual }: FileWorld, config: Config): (host: KubeObject) => KubeObject {
   const { names } = createTranslators(config);
-  const synced = syncedKindNames(config);
+  const isSynced = isSyncedBy(config);
   const originals = new Map<string, KubeObject>();
   for (const object of virtual.toReversed()) {
-    const { kind = '' } = object;
-    const target = synced.includes(kind)
+    const resource = resourceOf(object, config);
+    const target = isSynced(object)
       ? names.toHost(nameOf(object))
-      : names.referenceToHost(nameOf(object), resourceOf(object, config));
-    if (target !== undefined) originals.set(`${kind} ${keyOf(target)}`, object);
+      : names.referenceToHost(nameOf(object), resource);
+    if (target !== undefined) originals.set(qualifiedKey(resource, target), object);
   }
   const withMarker = (host: KubeObject, namespace: string, annotations: StringMap): KubeObject => {
     const labels = { ...markerLabels(names.vcluster, namespace), ...host.metadata.labels };
@@ -301,17 +317,17 @@ function marking({ virtual }: FileWorld, config: Config): (host: KubeObject) => 
   };
   return (host) => {
     const { annotations } = host.metadata;
-    const isSynced = synced.includes(host.kind ?? '');
+    const isCopy = isSynced(host);
     const resource = resourceOf(host, config);
     if (annotations !== undefined) {
-      const named = isSynced ? undefined : virtualByAnnotations(host, resource);
+      const named = isCopy ? undefined : virtualByAnnotations(host, resource);
       return named === undefined ? host : withMarker(host, named.namespace, annotations);
     }
-    const original = originals.get(idOf(host));
+    const original = originals.get(qualifiedKeyOf(host));
     if (original === undefined) return host;
     const identity = identityAnnotations(original, resource, nameOf(host));
     const { namespace } = nameOf(original);
-    return withMarker(host, namespace, isSynced ? identity : { ...identity, [LAST_SYNCED]: '' });
+    return withMarker(host, namespace, isCopy ? identity : { ...identity, [LAST_SYNCED]: '' });
   };
 }
 
@@ -346,7 +362,7 @@ async function translateBack(
   name: NamespacedName,
   pipelines: readonly KindPipeline[],
 ): Promise<Rendered> {
-  const found = pipelines.find(({ kind }) => kind.resource.kind === host.kind);
+  const found = pipelines.find(({ kind }) => isOfKind(host, kind.resource));
   if (found === undefined) return skipped(host.kind ?? '', objectKey(host), 'its kind is not synced');
   try {
     return { kind: 'object', object: await translatedBack(host, name, found) };
@@ -360,17 +376,19 @@ function references(
   { references: plans, objects, clusters }: Rehearsal,
   { plural }: Resource,
   { direction, world }: RenderedParts,
-): Rendered[] {
+): { readonly id: string; readonly result: Rendered }[] {
   const owners = objects.filter(({ kind }) => kind.resource.plural === plural);
   const named = owners.flatMap((plan) => plan.references);
   const ids = new Set(named.map((one) => `${kindIdOf(one)} ${keyOf(one)}`));
   const given = { virtual: byId(world.virtual), host: byId(world.host) };
   return plans
     .filter(({ seen, isReferenced }) => isReferenced && ids.has(`${seen.kind.id} ${keyOf(seen.virtual)}`))
-    .flatMap(({ seen: { kind, virtual, target }, decision: { action, problem } }): Rendered[] => {
+    .flatMap(({ seen: { kind, virtual, target }, decision: { action, problem } }) => {
+      const id = `${kind.id} ${keyOf(virtual)}`;
+      const found = (result: Rendered) => [{ id, result }];
       if (problem !== undefined && problem.reason !== 'ReferenceNotFound') {
         const reason = `${problem.reason}: ${problem.note}`;
-        return [{ kind: 'refused', of: kind.virtual.kind, key: keyOf(virtual), reason }];
+        return found({ kind: 'refused', of: kind.virtual.kind, key: keyOf(virtual), reason });
       }
       const object =
         action === 'to-host' && target !== undefined
@@ -379,34 +397,29 @@ function references(
             ? storedAt(clusters.virtual, kind.virtual, virtual, given.virtual)
             : undefined;
       if (object === undefined) return [];
-      return [{ kind: action === direction ? 'object' : 'elsewhere', object }];
+      return found({ kind: action === direction ? 'object' : 'elsewhere', object });
     });
 }
 
 /** Each kind followed by what its references import; patches of several kinds may name the same object, which is in the result once. */
-function inOrder(rendered: readonly Rendered[], rehearsal: Rehearsal, parts: RenderedParts): Rendered[] {
+function inOrder(rendered: readonly OfKind[], rehearsal: Rehearsal, parts: RenderedParts): Rendered[] {
   const seen = new Set<string>();
   return syncedKinds(parts.config).flatMap(({ kind: { resource } }) => [
-    ...rendered.filter((one) => ofKind(one) === resource.kind),
-    ...references(rehearsal, resource, parts).filter((one) => {
-      const id = `${ofKind(one)} ${'object' in one ? objectKey(one.object) : one.key}`;
+    ...rendered.flatMap((one) => (one.resource.plural === resource.plural ? one.results : [])),
+    ...references(rehearsal, resource, parts).flatMap(({ id, result }) => {
       const isFirst = !seen.has(id);
       seen.add(id);
-      return isFirst;
+      return isFirst ? [result] : [];
     }),
   ]);
 }
 
-function ofKind(one: Rendered): string {
-  return 'object' in one ? (one.object.kind ?? '') : one.of;
-}
-
-/** The object at the end, with the members that an API server sets as they were given. */
 /** The files need not have the Services of the host, whose absence the mark stands for. */
 function withoutUnservedMark(copy: KubeObject): KubeObject {
   return withoutKeys(copy, (member, key, value) => member === 'annotations' && isUnservedMark(key, value));
 }
 
+/** The object at the end, with the members that an API server sets as they were given. */
 function storedAt(
   cluster: MemoryCluster,
   resource: Resource,
@@ -415,7 +428,7 @@ function storedAt(
 ): KubeObject | undefined {
   const stored = cluster.get(qualifiedPlural(resource), keyOf(name));
   if (stored === undefined) return undefined;
-  const before = given.get(`${resource.kind} ${keyOf(name)}`);
+  const before = given.get(qualifiedKey(resource, name));
   const metadata = { ...stored.metadata };
   for (const member of SERVER_SET) {
     const value = before?.metadata[member];
@@ -426,19 +439,16 @@ function storedAt(
 }
 
 function byId(objects: readonly KubeObject[]): ReadonlyMap<string, KubeObject> {
-  return new Map(objects.map((object) => [idOf(object), object]));
+  return new Map(objects.map((object) => [qualifiedKeyOf(object), object]));
 }
 
-function idOf(object: KubeObject): string {
-  return `${object.kind ?? ''} ${objectKey(object)}`;
+export function syncedResources(config: Config): readonly Resource[] {
+  return syncedKinds(config).map(({ kind }) => kind.resource);
 }
 
-export function syncedKindNames(config: Config): readonly string[] {
-  return syncedKinds(config).map(({ kind }) => kind.resource.kind);
-}
-
-function nameOf({ metadata: { name, namespace = '' } }: KubeObject): NamespacedName {
-  return { name, namespace };
+export function isSyncedBy(config: Config): (object: KubeObject) => boolean {
+  const resources = syncedResources(config);
+  return (object) => resources.some((resource) => isOfKind(object, resource));
 }
 
 /** The version that the virtual object had in memory is that of no cluster. */

@@ -17,6 +17,7 @@ import { compilePatches } from '../../syncer/patch/compile.ts';
 import { createPatchPipeline } from '../../syncer/patch/pipeline.ts';
 import type { Direction, PatchedObject } from '../../syncer/patch/types.ts';
 import { byNewestVersion, validateObject } from '../../syncer/patch/validate-object.ts';
+import { asObject, isOfKind } from '../../kube/object.ts';
 import { plainText } from '../../base/excerpt.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
 import type { ObjectContext } from '../../syncer/sandbox/types.ts';
@@ -121,7 +122,7 @@ async function apply(
   { hostObject, virtualObject }: ObjectContext,
 ): Promise<PatchedObject> {
   const config = withHostNamespace(settings.config);
-  const kind = patchedKinds(config).find(({ resource }) => resource.kind === object['kind'])?.configKey;
+  const kind = patchedKinds(config).find(({ resource }) => isOfKind(asObject(object), resource))?.configKey;
   // An object of a kind without patches of its own gets those of Endpoints.
   const patches = settings.patches ?? config.sync[kind ?? 'endpoints'].patches;
   const compiled = compilePatches(patches, 0, config.patches.missingPaths);

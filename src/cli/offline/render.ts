@@ -12,7 +12,8 @@ import {
   placedWorld,
   renderToHost,
   renderToVirtual,
-  syncedKindNames,
+  isSyncedBy,
+  syncedResources,
   type Rendered,
   type RenderedWorld,
 } from './offline-sync.ts';
@@ -46,8 +47,8 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
     readObjects(flags.host, { nameIsEnough: true }),
     readObjects(flags.virtual),
   ]);
-  const kinds = syncedKindNames(config);
-  const total = given.filter(({ kind = '' }) => kinds.includes(kind)).length;
+  const kinds = syncedResources(config).map(({ kind }) => kind);
+  const total = given.filter(isSyncedBy(config)).length;
   if (kinds.length === 0)
     process.stderr.write(
       'no kind is synced: set sync.toHost.endpoints.enabled or sync.toHost.endpointSlices.enabled to true\n',

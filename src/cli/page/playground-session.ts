@@ -3,7 +3,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { type JsonObject, type JsonValue, ownValue, valueAt, isJsonObject } from '../../base/json.ts';
 import type { Config, ConfigChecks } from '../../config/config.ts';
-import { asJson, asObject, type KubeObject, objectKey } from '../../kube/object.ts';
+import { asJson, asObject, groupOf, isOfKind, type KubeObject, objectKey } from '../../kube/object.ts';
 import {
   patchedKinds,
   type PatchedKey,
@@ -22,7 +22,8 @@ import {
   placedWorld,
   renderToHost,
   renderToVirtual,
-  syncedKindNames,
+  isSyncedBy,
+  syncedResources,
   type Rendered,
 } from '../offline/offline-sync.ts';
 import { PatchError, type ConfigProblem } from '../../base/errors.ts';
@@ -89,9 +90,10 @@ export class PlaygroundSession implements AsyncDisposable {
   }
 
   async #sync(world: FileWorld, config: Config, isReverse: boolean): Promise<JsonObject> {
-    const kinds = syncedKindNames(config);
-    const isSynced = ({ kind = '' }: KubeObject): boolean => kinds.includes(kind);
-    const originals = kinds.flatMap((kind) => world.virtual.filter((object) => object.kind === kind));
+    const isSynced = isSyncedBy(config);
+    const originals = syncedResources(config).flatMap((resource) =>
+      world.virtual.filter((object) => isOfKind(object, resource)),
+    );
     const [first] = originals;
     const traces = new Map<string, RecordedTrace>();
     const render = isReverse ? renderToVirtual : renderToHost;
@@ -228,7 +230,7 @@ function wholeConfig(text: string, value: JsonObject, base: Config): EditedConfi
 
 function patchesOnly(text: string, objects: readonly KubeObject[], base: Config): EditedConfig {
   const patched = patchedKinds(base);
-  const [first] = objects.flatMap(({ kind }) => patched.filter(({ resource }) => resource.kind === kind));
+  const [first] = objects.flatMap((object) => patched.filter(({ resource }) => isOfKind(object, resource)));
   const patchList = first?.configKey ?? 'endpoints';
   const checks: ConfigChecks = {
     ...CONFIG_CHECKS,
@@ -272,10 +274,10 @@ function describeRendered(
 }
 
 /** The other is the virtual object itself, or its copy. */
-function isPair(virtual: KubeObject, { kind, metadata }: KubeObject): boolean {
+function isPair(virtual: KubeObject, { apiVersion = '', kind = '', metadata }: KubeObject): boolean {
   const { annotations = {}, name, namespace = '' } = metadata;
   const key = `${annotations[OBJECT_NAMESPACE] ?? namespace}/${annotations[OBJECT_NAME] ?? name}`;
-  return virtual.kind === kind && objectKey(virtual) === key;
+  return isOfKind(virtual, { group: groupOf(apiVersion), kind }) && objectKey(virtual) === key;
 }
 
 const USUAL_ORDER: JsonObject = {
@@ -309,8 +311,8 @@ function withoutManagedFields(object: KubeObject): KubeObject {
 
 /** Why nothing of what was given is synced; empty: something is. Objects of other kinds beside it are what patches and Services need. */
 function unsyncedNotes(config: Config, given: readonly KubeObject[]): JsonObject[] {
-  const synced = syncedKindNames(config);
-  if (given.some(({ kind = '' }) => synced.includes(kind))) return [];
+  if (given.some(isSyncedBy(config))) return [];
+  const synced = syncedResources(config).map(({ kind }) => kind);
   const syncs = synced.length === 0 ? 'nothing' : synced.join(', ');
   if (given.length === 0) {
     const advice =
@@ -320,11 +322,12 @@ function unsyncedNotes(config: Config, given: readonly KubeObject[]): JsonObject
     return [note('info', `there is no object to sync: ${advice}`)];
   }
   return given.map((object) => {
-    const kind = object.kind ?? '';
-    const resource = SYNCABLE_RESOURCES.find((one) => one.kind === kind);
+    const { apiVersion = '', kind = '' } = object;
+    const resource = SYNCABLE_RESOURCES.find((one) => isOfKind(object, one));
     const setting = resource && disablingSetting(config, resource);
+    const what = groupOf(apiVersion) === '' ? kind : `${kind} of ${apiVersion}`;
     const reason =
-      setting ?? `${kind} is not a kind that endpoint-syncer syncs; this configuration syncs ${syncs}`;
+      setting ?? `${what} is not a kind that endpoint-syncer syncs; this configuration syncs ${syncs}`;
     return note('warning', `${kind} ${objectKey(object)} is not synced: ${reason}`);
   });
 }

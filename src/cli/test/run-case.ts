@@ -1,6 +1,14 @@
 /** Runs one test case offline, in the directions for which it has expectations. */
 
-import { objectKey, type KubeObject, asJson, keyOf, parseKey } from '../../kube/object.ts';
+import {
+  objectKey,
+  type KubeObject,
+  asJson,
+  isOfKind,
+  keyOf,
+  parseKey,
+  qualifiedKeyOf,
+} from '../../kube/object.ts';
 import type { Config } from '../../config/config.ts';
 import {
   placedWorld,
@@ -64,9 +72,8 @@ function hostAfter(given: readonly KubeObject[], copies: readonly KubeObject[]):
   const isWritten = (object: KubeObject): boolean =>
     object.metadata.annotations !== undefined ||
     Object.keys(object).some((key) => !['apiVersion', 'kind', 'metadata'].includes(key));
-  const idOf = (object: KubeObject): string => `${object.kind ?? ''} ${objectKey(object)}`;
-  const written = new Map(given.filter(isWritten).map((object) => [idOf(object), object]));
-  return [...written.values(), ...copies.filter((copy) => !written.has(idOf(copy)))];
+  const written = new Map(given.filter(isWritten).map((object) => [qualifiedKeyOf(object), object]));
+  return [...written.values(), ...copies.filter((copy) => !written.has(qualifiedKeyOf(copy)))];
 }
 
 // The round trip of a case: every copy translated back, with nothing changed on the host, has to give the virtual object again.
@@ -87,10 +94,10 @@ async function roundTrip(
 ): Promise<Mismatch[]> {
   const { resource } = parts.kind;
   const virtual = new Map(
-    world.virtual.filter(({ kind }) => kind === resource.kind).map((object) => [objectKey(object), object]),
+    world.virtual.filter((object) => isOfKind(object, resource)).map((object) => [objectKey(object), object]),
   );
   const mismatches: Mismatch[] = [];
-  for (const copy of copies.filter(({ kind }) => kind === resource.kind)) {
+  for (const copy of copies.filter((object) => isOfKind(object, resource))) {
     const name = virtualOf(copy, resource, parts.names);
     const original = name && virtual.get(keyOf(name));
     if (name === undefined || original === undefined) continue;
