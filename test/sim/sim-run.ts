@@ -17,7 +17,7 @@ import { settledProblems } from './checks/settled.ts';
 import { watchTermination } from './checks/termination.ts';
 import { simConfig, type Settings } from './daemon/sim-config.ts';
 import { DAEMON_MANAGER, SimDaemon } from './daemon/sim-daemon.ts';
-import { SYNCED_PLURALS, type Operation, type Side } from './history/operations.ts';
+import { REFERENCED_PLURALS, SYNCED_PLURALS, type Operation, type Side } from './history/operations.ts';
 import type { SeededHistory } from './history/seeded-history.ts';
 import { admissionOf } from './world/admission.ts';
 import { startAgents } from './world/agents.ts';
@@ -138,11 +138,11 @@ class SimRun {
     this.#faults.rates = CALM;
     this.#vcluster.restart([]);
     this.#endAdmission(this.#clusters.host.admission);
+    this.#removeFinalizers();
     await this.#advance(this.#clock.nowMs + NAMESPACE_MS);
     for (const name of VIRTUAL_NAMESPACES) this.#clusters.virtual.setNamespace(name, 'active');
     this.#clusters.host.setNamespace(HOST_NAMESPACE, 'active');
     if (this.#settings.hasOwner) this.#perform({ kind: 'recreateOwner', atMs: this.#clock.nowMs });
-    this.#removeFinalizers();
     for (const daemon of this.#daemons) {
       daemon.crashAfterWrites(Infinity);
       daemon.resume();
@@ -194,7 +194,8 @@ class SimRun {
 
   /** They hold back objects that are being deleted. */
   #removeFinalizers(): void {
-    for (const side of ['virtual', 'host'] as const)
+    for (const side of ['virtual', 'host'] as const) {
+      for (const plural of REFERENCED_PLURALS) this.#user.removeFinalizers(side, plural);
       for (const plural of SYNCED_PLURALS) {
         for (const object of VIRTUAL_NAMES.keys())
           this.#edits.note(
@@ -203,6 +204,7 @@ class SimRun {
           );
         this.#user.removeFinalizers(side, plural);
       }
+    }
   }
 
   async #advance(toMs: number): Promise<void> {
@@ -247,7 +249,7 @@ class SimRun {
       case 'namespace': {
         const { side, name } = operation;
         this.#controllers[side].deleteNamespace(name);
-        return this.#later(operation.forMs, () => this.#clusters[side].setNamespace(name, 'active'));
+        return this.#later(operation.forMs, () => this.#controllers[side].createNamespace(name));
       }
       case 'crash':
       case 'restart':

@@ -24,4 +24,16 @@ describe('simulated histories', () => {
     };
     expect(await traceOf()).toEqual(await traceOf());
   });
+
+  test('hold imports on both sides, and a namespace, in the middle of their deletion', async () => {
+    const lines: string[] = [];
+    for (const seed of [11, 23])
+      expect(await runHistory({ ...seededHistory(seed, 40), trace: (line) => lines.push(line) })).toEqual([]);
+    for (const held of [
+      /The copy .* in the virtual cluster/u,
+      /The copy .* on the host/u,
+      /namespace "team"/u,
+    ])
+      expect(lines.filter((line) => line.includes('event Terminating') && held.test(line))).not.toEqual([]);
+  });
 });

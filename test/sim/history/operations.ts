@@ -9,7 +9,8 @@ export type Side = 'virtual' | 'host';
 export type SyncedPlural = 'endpoints' | 'endpointslices' | 'services';
 export const SYNCED_PLURALS: readonly SyncedPlural[] = ['endpoints', 'endpointslices', 'services'];
 /** The kinds that references lead to. */
-export type ReferencedPlural = 'secrets' | 'configmaps';
+export const REFERENCED_PLURALS = ['secrets', 'configmaps'] as const;
+export type ReferencedPlural = (typeof REFERENCED_PLURALS)[number];
 export type StringMap = Readonly<Record<string, string>>;
 
 /** One object that is synced: `object` is the index of its name. */
@@ -75,6 +76,16 @@ export type UserOperation =
       readonly place: 'name' | 'target';
       readonly form: ObjectForm;
       readonly value: string;
+    }
+  /** A finalizer on such an object, which keeps it when it is deleted. */
+  | {
+      readonly kind: 'holdObject';
+      readonly side: Side;
+      readonly plural: ReferencedPlural;
+      readonly namespace: string;
+      readonly name: string;
+      readonly place: 'name' | 'target';
+      readonly isSet: boolean;
     }
   | { readonly kind: 'recreateOwner' }
   | { readonly kind: 'deleteLease' };

@@ -2,11 +2,18 @@
 
 import type { Random } from '../../../src/base/random.ts';
 import { seededRandom } from '../../support/random.ts';
-import type { Settings } from '../daemon/sim-config.ts';
+import { CONFIG, SECRET, type Settings } from '../daemon/sim-config.ts';
 import { drawHistory, KEYS } from './draw.ts';
 import type { BesidePlural } from '../world/vcluster-syncer.ts';
 import { BEFORE_137, type ServerWays } from '../world/sim-cluster.ts';
-import { ADMISSION_FORMS, SYNCED_PLURALS, type Operation, type Side } from './operations.ts';
+import {
+  ADMISSION_FORMS,
+  REFERENCED_PLURALS,
+  SYNCED_PLURALS,
+  type Operation,
+  type Side,
+} from './operations.ts';
+import { HOST_NAMESPACE, VIRTUAL_NAMES } from '../world/names.ts';
 
 export interface SeededHistory {
   readonly seed: number;
@@ -48,8 +55,12 @@ export function seededHistory(seed: number, steps: number): SeededHistory {
       : seed % 5 === 4 && !isCalm
         ? withHeldCopies(scaled, seededRandom(seed ^ 0xf1a1))
         : scaled;
+  const withImports =
+    settings.hasReferences && !isCalm && seed % 3 === 2
+      ? withHeldImports(operations, settings, seededRandom(seed ^ 0x1b07))
+      : operations;
   const servers = { virtual: serverOf(seed, 0x1370), host: serverOf(seed, 0x1371) };
-  return { seed, daemons, hasDryRun: seed % 16 === 9, settings, servers, isCalm, operations };
+  return { seed, daemons, hasDryRun: seed % 16 === 9, settings, servers, isCalm, operations: withImports };
 }
 
 /** The endpoints controller of 1.37 was seen 12 s behind. */
@@ -147,4 +158,80 @@ function withOtherWriters(drawn: readonly Operation[], random: Random): readonly
     }),
   ];
   return [...kept, ...others].toSorted((a, b) => a.atMs - b.atMs);
+}
+
+/** The same history with imports, originals and namespaces that finalizers hold: deleted by either side, created again, no longer referenced. */
+function withHeldImports(
+  drawn: readonly Operation[],
+  { areEndpointsSynced, isMapped }: Settings,
+  random: Random,
+): readonly Operation[] {
+  const endMs = drawn.at(-1)?.atMs ?? 0;
+  const one = <T>(all: readonly [T, ...T[]]): T => all[Math.floor(random() * all.length)] ?? all[0];
+  const held = [0, 1, 2].flatMap((object): Operation[] => {
+    const plural = one(REFERENCED_PLURALS);
+    const namespace = VIRTUAL_NAMES[object]?.namespace ?? '';
+    const name = one(['tls', 'ca']);
+    const [from, to] = one([
+      ['virtual', 'host'],
+      ['host', 'virtual'],
+    ] as const);
+    const place = { plural, namespace, name } as const;
+    const original = { ...place, side: from, place: 'name' } as const;
+    const copy = { ...place, side: to, place: to === 'host' ? 'target' : 'name' } as const;
+    const key = plural === 'secrets' ? SECRET : CONFIG;
+    let atMs = random() * endMs;
+    const next = (): number => (atMs += random() * (HELD_MAX_MS / 8));
+    const put = (value: string): Operation => ({
+      atMs: next(),
+      kind: 'object',
+      ...original,
+      form: 'plain',
+      value,
+    });
+    const refer = (annotations: Readonly<Record<string, string>>): Operation => ({
+      atMs: next(),
+      kind: 'put',
+      plural: areEndpointsSynced ? 'endpoints' : 'endpointslices',
+      object,
+      ips: 1,
+      labels: {},
+      annotations,
+    });
+    const remove = (side: typeof original | typeof copy): Operation => ({
+      atMs: next(),
+      kind: 'object',
+      ...side,
+      form: 'absent',
+      value: '',
+    });
+    const end = one(['copy', 'original', 'reference', 'namespace'] as const);
+    const ended: Readonly<Record<typeof end, () => readonly Operation[]>> = {
+      copy: () => [remove(copy), put('later')],
+      original: () => [remove(original), put('again')],
+      reference: () => [refer({}), put('unseen'), refer({ [key]: name })],
+      // The host namespace is that of everything.
+      namespace: () => [
+        {
+          atMs: next(),
+          kind: 'namespace',
+          ...(to === 'host' && !isMapped
+            ? { side: 'host', name: HOST_NAMESPACE }
+            : { side: 'virtual', name: namespace }),
+          forMs: random() * HELD_MAX_MS,
+        },
+        put('again'),
+      ],
+    };
+    return [
+      put('first'),
+      refer({ [key]: name }),
+      { atMs: next(), kind: 'holdObject', ...one([copy, copy, original]), isSet: true },
+      ...ended[end](),
+      refer({ [key]: name }),
+      { atMs: next() + random() * HELD_MAX_MS, kind: 'holdObject', ...copy, isSet: false },
+      { atMs: next() + random() * HELD_MAX_MS, kind: 'holdObject', ...original, isSet: false },
+    ];
+  });
+  return [...drawn, ...held].toSorted((a, b) => a.atMs - b.atMs);
 }

@@ -22,8 +22,10 @@ const LEADER_ANNOTATION = 'control-plane.alpha.kubernetes.io/leader';
 export interface Controllers {
   /** The endpoints controller starts again, and looks at everything. */
   restartEndpoints(): void;
-  /** Deletes everything in the namespace, then the namespace. */
+  /** Deletes everything in the namespace, and the namespace as soon as no finalizer keeps anything in it. */
   deleteNamespace(name: string): void;
+  /** As soon as the one that is being deleted is gone. */
+  createNamespace(name: string): void;
 }
 
 export function startControllers(
@@ -41,6 +43,7 @@ export function startControllers(
   return {
     restartEndpoints: () => endpoints?.restart(),
     deleteNamespace: (name) => deleteNamespace(cluster, clock, name),
+    createNamespace: (name) => createNamespace(cluster, clock, name),
   };
 }
 
@@ -209,13 +212,27 @@ function deleteNamespace(cluster: SimCluster, clock: VirtualClock, name: string)
   if (!cluster.hasNamespace(name)) return;
   cluster.setNamespace(name, 'terminating');
   clock.schedule(REACTION_MS, () => {
-    for (const plural of cluster.plurals())
-      for (const object of cluster.list(plural))
-        if (object.metadata.namespace === name) attempt(() => remove(cluster, plural, object));
-    clock.schedule(REACTION_MS, () => {
-      if (!cluster.hasNamespace(name)) cluster.setNamespace(name, 'gone');
-    });
+    for (const [plural, object] of objectsIn(cluster, name)) attempt(() => remove(cluster, plural, object));
+    clock.schedule(REACTION_MS, () => endNamespace(cluster, clock, name));
   });
+}
+
+function endNamespace(cluster: SimCluster, clock: VirtualClock, name: string): void {
+  if (objectsIn(cluster, name).length > 0)
+    clock.schedule(REACTION_MS, () => endNamespace(cluster, clock, name));
+  else if (!cluster.hasNamespace(name)) cluster.setNamespace(name, 'gone');
+}
+
+function createNamespace(cluster: SimCluster, clock: VirtualClock, name: string): void {
+  if (!cluster.hasNamespace(name) && objectsIn(cluster, name).length > 0)
+    clock.schedule(REACTION_MS, () => createNamespace(cluster, clock, name));
+  else cluster.setNamespace(name, 'active');
+}
+
+function objectsIn(cluster: SimCluster, namespace: string): (readonly [plural: string, KubeObject])[] {
+  return [...cluster.plurals()]
+    .flatMap((plural) => cluster.list(plural).map((object) => [plural, object] as const))
+    .filter(([, object]) => object.metadata.namespace === namespace);
 }
 
 function remove(

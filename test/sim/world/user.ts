@@ -8,7 +8,13 @@ import {
   shortHash,
   type SyncedSection,
 } from '../../../src/syncer/translate/last-synced.ts';
-import type { Side, StringMap, SyncedPlural, UserOperation } from '../history/operations.ts';
+import type {
+  ReferencedPlural,
+  Side,
+  StringMap,
+  SyncedPlural,
+  UserOperation,
+} from '../history/operations.ts';
 import { contentOf, metadataOf, referencedContent, specOf, typeOf } from './contents.ts';
 import { SERVICE_NAME } from './host-controllers.ts';
 import {
@@ -68,7 +74,7 @@ export class User {
   }
 
   /** Of every object, wherever an earlier configuration put it. */
-  removeFinalizers(side: Side, plural: SyncedPlural): void {
+  removeFinalizers(side: Side, plural: SyncedPlural | ReferencedPlural): void {
     for (const object of this.#clusters[side].list(plural)) {
       const metadata = { ...object.metadata };
       if (metadata['finalizers'] === undefined) continue;
@@ -128,6 +134,15 @@ export class User {
         return this.#clone(operation);
       case 'object':
         return this.#object(operation);
+      case 'holdObject': {
+        const { side, plural, isSet } = operation;
+        const current = this.#clusters[side].get(plural, keyOf(this.#objectPlaceOf(operation)));
+        if (current === undefined) return;
+        const { finalizers: _, ...metadata } = current.metadata;
+        const held = isSet ? { ...metadata, finalizers: ['example.com/hold'] } : metadata;
+        this.#clusters[side].update(plural, { ...current, metadata: held }, { manager: USER_MANAGER });
+        return;
+      }
       case 'recreateOwner':
         this.#delete('host', 'configmaps', { namespace: HOST_NAMESPACE, name: OWNER_NAME });
         return this.createOwner();
@@ -214,11 +229,8 @@ export class User {
     return stated !== undefined && stated !== place.name;
   }
 
-  #object({ side, plural, namespace, name, place, form, value }: On<'object'>): void {
-    const virtual = { namespace, name };
-    const target =
-      place === 'target' ? referencePlaceOf(virtual, this.#settings()) : { namespace: HOST_NAMESPACE, name };
-    const where = side === 'virtual' ? virtual : target;
+  #object({ side, plural, form, value, ...place }: On<'object'>): void {
+    const where = this.#objectPlaceOf({ side, ...place });
     if (form === 'absent') return this.#delete(side, plural, where);
     const current = this.#clusters[side].get(plural, keyOf(where));
     const wanted = { metadata: { ...where }, ...referencedContent(plural, form, { value, side }) };
@@ -227,6 +239,19 @@ export class User {
       this.#delete(side, plural, where);
       this.#write(side, plural, { ...wanted, metadata: metadataOf(where, wanted.type) });
     } else this.#write(side, plural, { ...wanted, metadata: current.metadata });
+  }
+
+  #objectPlaceOf({
+    side,
+    namespace,
+    name,
+    place,
+  }: Pick<On<'object'>, 'side' | 'namespace' | 'name' | 'place'>): NamespacedName {
+    const virtual = { namespace, name };
+    if (side === 'virtual') return virtual;
+    return place === 'target'
+      ? referencePlaceOf(virtual, this.#settings())
+      : { namespace: HOST_NAMESPACE, name };
   }
 
   #editMap(
