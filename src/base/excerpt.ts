@@ -57,9 +57,9 @@ export function plainLines(text: string): string {
 /** Control characters of terminals and of the direction of text, which JSON and YAML may hold as they are. */
 const MISLEADING = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu;
 
-/** JSON for a terminal: the same value, with escapes such as `\u202e` instead of characters that mislead its reader. */
-export function printableJson(value: unknown): string {
-  return JSON.stringify(value, null, 2).replace(
+/** JSON for a terminal: the same value, with escapes such as `\u202e` instead of characters that mislead its reader. `indent` 0: in one line. */
+export function printableJson(value: unknown, indent = 2): string {
+  return JSON.stringify(value, null, indent).replace(
     MISLEADING,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );

@@ -14,6 +14,7 @@ import type { ExitWith } from './output/terminal.ts';
 import { logWarnings, stopSignals } from './process-lifecycle.ts';
 import { packageVersion, programParts } from './installation.ts';
 import { growYoungGeneration } from './heap-growth.ts';
+import { tell } from './output/terminal.ts';
 
 export function define(command: Command, exitWith: ExitWith): void {
   addConfigOptions(command, API_FIELDS, true);
@@ -80,7 +81,7 @@ async function start(
     if (signal.aborted) return 0;
     if (!(error instanceof TerminalError)) throw error;
     logger.error({ reason: error.message }, 'cannot start');
-    process.stderr.write(`error: ${error.message}\n`);
+    tell(`error: ${error.message}`);
     return 1;
   }
 }

@@ -1,5 +1,6 @@
 /** `eval`: expressions in the sandbox, from the command line or as lines of JSON. */
 
+import { printableJson } from '../base/excerpt.ts';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
@@ -17,7 +18,7 @@ import {
 } from '../base/json.ts';
 import { loadConfig } from '../config/load.ts';
 import { loaderInput } from './config-options.ts';
-import { type ExitWith, usageError } from './output/terminal.ts';
+import { type ExitWith, usageError, tell } from './output/terminal.ts';
 import { readMapping } from './output/objects.ts';
 import { silentLogger } from '../base/logger.ts';
 import { systemClock } from '../base/clock.ts';
@@ -99,10 +100,10 @@ function print(outcome: EvalOutcome): number {
   if ('error' in outcome) {
     const { kind, message, line, column } = outcome.error;
     const place = line === undefined ? '' : ` (line ${line}, column ${column ?? 1})`;
-    process.stderr.write(`${kind}: ${message}${place}\n`);
+    tell(`${kind}: ${message}${place}`);
     return 1;
   }
-  process.stdout.write(`${'value' in outcome ? JSON.stringify(outcome.value) : 'undefined'}\n`);
+  process.stdout.write(`${'value' in outcome ? printableJson(outcome.value, 0) : 'undefined'}\n`);
   return 0;
 }
 
@@ -232,7 +233,7 @@ async function resultOf(line: string, number: number, session: EvalSession): Pro
   const parsed = parseJson(line);
   if ('error' in parsed || !isJsonObject(parsed.value)) {
     const reason = 'error' in parsed ? parsed.error : 'not an object';
-    return JSON.stringify({ id: null, ...(await evaluate(reason)) });
+    return printableJson({ id: null, ...(await evaluate(reason)) }, 0);
   }
   const request = parsed.value;
   const read = readInput(request, undefined);
@@ -242,7 +243,7 @@ async function resultOf(line: string, number: number, session: EvalSession): Pro
     const second = isJsonObject(then) ? readInput(then, read) : '`then` is not an object';
     setOwn(result, 'then', await evaluate(second));
   }
-  return JSON.stringify(result);
+  return printableJson(result, 0);
 }
 
 /** Returns the reason if the input is invalid. A second expression has the path and the context of the first. */

@@ -8,6 +8,7 @@ import { loadConfig } from '../config/load.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 import { secondsIn } from './keys/keys-options.ts';
 import type { ExitWith } from './output/terminal.ts';
+import { tell } from './output/terminal.ts';
 
 const POLL_MS = 1000;
 const REQUEST_TIMEOUT_MS = 5000;
@@ -36,7 +37,7 @@ async function run(command: Command, { url, timeout }: HealthOptions): Promise<n
     );
     if (problem === undefined) return 0;
     if (signal.aborted) {
-      process.stderr.write(`error: the daemon at ${url} ${problem}\n`);
+      tell(`error: the daemon at ${url} ${problem}`);
       return 1;
     }
     await sleep(systemClock, POLL_MS, signal);

@@ -11,6 +11,7 @@ import { InvariantError } from '../base/errors.ts';
 import { configJsonSchema } from '../config/schema/schema.ts';
 import { systemRandom } from '../base/random.ts';
 import type { ExitWith } from './output/terminal.ts';
+import { tell } from './output/terminal.ts';
 
 export function defineVersion(command: Command): void {
   command.addOption(formatOption(['text', 'json'])).action((options: { output: string }) => {
@@ -46,7 +47,7 @@ async function run({ write = false, check = false, modeline = false }: SchemaOpt
   if (check) {
     const shipped = await readFile(SHIPPED_SCHEMA, 'utf8').catch(() => '');
     if (shipped === schema) return 0;
-    process.stderr.write('config/schema.json is out of date: run "endpoint-syncer schema --write"\n');
+    tell('config/schema.json is out of date: run "endpoint-syncer schema --write"');
     return 1;
   }
   if (write) await writeFile(SHIPPED_SCHEMA, schema);

@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts';
 import { apiVersionOf, NAMESPACES, type Resource } from '../kube/object.ts';
 import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';
 import { kindPolicy } from '../syncer/references/referenced-kind.ts';
+import { tell } from './output/terminal.ts';
 
 type KindScope = 'cluster' | 'namespaced' | 'unknown';
 
@@ -78,7 +79,7 @@ export function reportUnknownKind(config: Config, text: string | undefined): boo
   const { kind, scope } = knownKind(text);
   if (scope !== 'unknown' || isNamedBy(config, kind)) return false;
   const hint = similarKind(kind) || '; neither is it synced, nor does a patch reference it';
-  process.stderr.write(`error: --kind: unknown kind "${kind}"${hint}\n`);
+  tell(`error: --kind: unknown kind "${kind}"${hint}`);
   return true;
 }
 

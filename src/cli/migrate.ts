@@ -26,7 +26,7 @@ import {
   type Row,
   KINDS,
 } from './migration.ts';
-import { describeFailure, type ExitWith, reportProblems, usageError } from './output/terminal.ts';
+import { describeFailure, type ExitWith, reportProblems, usageError, tell } from './output/terminal.ts';
 import { formatJson, formatTable, formatOption } from './output/listing.ts';
 import { ConfigError, messageOf, TerminalError } from '../base/errors.ts';
 import { patchesIn } from '../config/patch-rules.ts';
@@ -73,11 +73,9 @@ async function migrate(command: Command, output: string): Promise<number> {
   else process.stdout.write(asText(migration, rows, { original, objects: isLive ? objects : undefined }));
   reportProblems(problems);
   if (migration.values === undefined)
-    process.stderr.write(`error: ${file}: ${BY_HAND}: change it by hand, as the output says\n`);
-  for (const note of [...(hosted?.notes ?? []), ...differenceNotes(differences)])
-    process.stderr.write(`note: ${note}\n`);
-  if (name === '')
-    process.stderr.write('note: --name sets the name of the virtual cluster, that of its release\n');
+    tell(`error: ${file}: ${BY_HAND}: change it by hand, as the output says`);
+  for (const note of [...(hosted?.notes ?? []), ...differenceNotes(differences)]) tell(`note: ${note}`);
+  if (name === '') tell('note: --name sets the name of the virtual cluster, that of its release');
   const isIncomplete = lost.length > 0 || migration.values === undefined;
   return isIncomplete || objects.some(({ isLost }) => isLost) ? 1 : 0;
 }

@@ -9,7 +9,7 @@ import { createTranslators } from '../syncer/translation.ts';
 import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';
 import type { NameTranslator } from '../syncer/translate/types.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
-import { type ExitWith, reportProblems, usageError } from './output/terminal.ts';
+import { type ExitWith, reportProblems, usageError, tell } from './output/terminal.ts';
 import { formatListing, outputOption, type ListedRow } from './output/listing.ts';
 import { isNamedBy, knownKind, similarKind, type KnownKind } from './kind-scope.ts';
 import { isDnsLabel, isDnsSubdomain, NAME_LENGTH_MAX } from '../kube/names.ts';
@@ -62,15 +62,15 @@ function translateAll(args: readonly string[], config: Config, options: NamesOpt
     return usageError(`--kind must be the name of a kind, such as Secret, found "${kind.kind}"`);
   const results = args.map((text) => translate(text, kind, translator));
   const problems = results.flatMap(({ problem }) => problem ?? []);
-  for (const problem of problems) process.stderr.write(`error: ${problem}\n`);
+  for (const problem of problems) tell(`error: ${problem}`);
   if (problems.length > 0) return 2;
   if (kind.scope === 'unknown' && !isNamedBy(config, kind.kind)) {
     const hint = similarKind(kind.kind) || '; it is treated as a custom resource';
-    process.stderr.write(`note: kind "${kind.kind}" is not known here${hint}\n`);
+    tell(`note: kind "${kind.kind}" is not known here${hint}`);
   }
   for (const { note, miss } of results) {
-    if (note !== undefined) process.stderr.write(`note: ${note}\n`);
-    if (miss !== undefined) process.stderr.write(`error: ${miss}\n`);
+    if (note !== undefined) tell(`note: ${note}`);
+    if (miss !== undefined) tell(`error: ${miss}`);
   }
   const rows = results.flatMap((result) => result.rows.map((row) => listedRow(row, options)));
   const heading = ['KIND', 'VIRTUAL', 'HOST', 'SHORTNAME'];

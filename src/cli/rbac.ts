@@ -9,7 +9,7 @@ import type { ClusterName } from '../kube/types.ts';
 import { fleetRights, memberRights } from '../fleet/rights.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 import { CONFIG_CHECKS } from '../syncer/config-checks.ts';
-import { type ExitWith, usageError } from './output/terminal.ts';
+import { type ExitWith, usageError, tell } from './output/terminal.ts';
 import { ENDPOINT_SLICES, NAMESPACES } from '../kube/object.ts';
 import { kindPolicy, asReferencedKind, type ReferencedKind } from '../syncer/references/referenced-kind.ts';
 import { syncedKinds } from '../syncer/kinds/synced-kinds.ts';
@@ -47,19 +47,19 @@ async function run(command: Command, options: RbacOptions): Promise<number> {
   const problem = usageProblem(config, options);
   if (problem !== undefined) return usageError(problem);
   if (config.fleet.enabled)
-    process.stderr.write(
-      'note: a member whose patches import objects by references needs rights to create, update and delete objects of these kinds in its namespace, which are not in here\n',
+    tell(
+      'note: a member whose patches import objects by references needs rights to create, update and delete objects of these kinds in its namespace, which are not in here',
     );
   const open = openKinds(config);
   if (open.length > 0) {
-    process.stderr.write(
-      `note: a patch reads the kind of a reference from the object; add rights for the kinds that it may name: ${open.join(', ')}\n`,
+    tell(
+      `note: a patch reads the kind of a reference from the object; add rights for the kinds that it may name: ${open.join(', ')}`,
     );
   }
   const others = otherNamespaces(config);
   if (options.as === 'vcluster-values' && others.length > 0) {
-    process.stderr.write(
-      `note: vCluster's chart grants no rights in namespace "${others.join('", "')}": apply the Role for it that --as role prints\n`,
+    tell(
+      `note: vCluster's chart grants no rights in namespace "${others.join('", "')}": apply the Role for it that --as role prints`,
     );
   }
   process.stdout.write(print(config, options));

@@ -11,7 +11,7 @@ import { sleep, systemClock } from '../base/clock.ts';
 import { createLogger, type Logger } from '../base/logger.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 import { CONFIG_CHECKS } from '../syncer/config-checks.ts';
-import { type ExitWith, usageError } from './output/terminal.ts';
+import { type ExitWith, usageError, tell } from './output/terminal.ts';
 import { exitAfterGracePeriod, logWarnings, reloadOnChange, stopSignals } from './process-lifecycle.ts';
 import { formatListing, outputOption, resourceName } from './output/listing.ts';
 import { parseKey } from '../kube/object.ts';
@@ -130,7 +130,7 @@ async function firstPass(
     logger.error({ reason: failed.join('; ') }, silence);
     return 1;
   }
-  if (changes.length === 0) process.stderr.write('nothing to do\n');
+  if (changes.length === 0) tell('nothing to do');
   const rows = changes.map(({ cluster, group, kind, key, action, reason }) => ({
     cells: [cluster, kind, key, action, reason.split('\n')[0] ?? ''],
     name: resourceName(kind, group, parseKey(key).name),

@@ -1,5 +1,6 @@
 /** `store`: backup, check and compaction of the management store. */
 
+import { plainText } from '../base/excerpt.ts';
 import { existsSync } from 'node:fs';
 import { Argument, type Command } from 'commander';
 import { loadConfig } from '../config/load.ts';
@@ -112,7 +113,7 @@ async function verifyShared(config: ManagementConfig): Promise<number> {
 
 function report({ problems, objects, revision }: StoreVerdict): number {
   if (problems.length === 0) process.stdout.write(`ok: ${objects} objects, revision ${revision}\n`);
-  else process.stdout.write(problems.map((problem) => `${problem}\n`).join(''));
+  else process.stdout.write(problems.map((problem) => `${plainText(problem)}\n`).join(''));
   return problems.length === 0 ? 0 : 1;
 }
 

@@ -12,7 +12,14 @@ import { displayName } from '../config/source-file.ts';
 import type { ConfigText } from '../config/layers.ts';
 import { ConfigError, type ConfigProblem } from '../base/errors.ts';
 import { isJsonObject, ownValue, jsonEquals, type JsonValue } from '../base/json.ts';
-import { type ExitWith, paintFor, showProgress, formatProblems, problemToJson } from './output/terminal.ts';
+import {
+  type ExitWith,
+  paintFor,
+  showProgress,
+  formatProblems,
+  problemToJson,
+  tell,
+} from './output/terminal.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 import { systemClock } from '../base/clock.ts';
 import { silentLogger } from '../base/logger.ts';
@@ -66,7 +73,7 @@ async function validate(
   } else {
     process.stdout.write(formatProblems(problems, paintFor(process.stdout)));
     const subject = files[0] === undefined ? 'without a file' : counted(files.length, 'file');
-    process.stderr.write(`${subject}: ${summary(errors, problems.length - errors)}\n`);
+    tell(`${subject}: ${summary(errors, problems.length - errors)}`);
   }
   return errors > 0 ? 2 : 0;
 }
@@ -297,6 +304,6 @@ async function evaluate(
 }
 
 function shown(value: JsonValue): string {
-  const text = JSON.stringify(value);
+  const text = printableJson(value, 0);
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }

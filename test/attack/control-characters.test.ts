@@ -1,6 +1,7 @@
 /** Texts that tenants and callers choose may have characters that control a terminal: nothing that people read has them raw. */
 
 import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { TerminalError } from '../../src/base/errors.ts';
@@ -15,8 +16,12 @@ import { createEventRecorder, EventSeriesLimit } from '../../src/kube/event-reco
 import { asJson, ENDPOINTS, type KubeObject } from '../../src/kube/object.ts';
 import { failure } from '../../src/kube/status-error.ts';
 import { KEYS_PATH, MINIMAL, startKeyServer } from '../access-keys/keys/key-server.ts';
+import { testFolder } from '../support/test-folder.ts';
+import { capturedRun } from '../cli/captured-run.ts';
 import { FakeClock, settle } from '../support/fake-clock.ts';
 import { CONTROL_TEXT, expectPlain, RAW } from './control-text.ts';
+
+const { write } = testFolder();
 
 describe('control characters of tenants', () => {
   test('are escaped in logs of JSON', async () => {
@@ -98,6 +103,53 @@ describe('control characters of tenants', () => {
     errors.mockRestore();
     expect(written).toHaveLength(2);
     for (const line of written) expectPlain(line);
+  });
+
+  test('are escaped in what eval, render and test print of values and errors', async () => {
+    const value = JSON.stringify(CONTROL_TEXT);
+    const object = `apiVersion: v1
+kind: Endpoints
+metadata: {name: web, namespace: shop, annotations: {note: ${value}}}
+subsets: [{addresses: [{ip: 192.0.2.1}], ports: [{port: 80}]}]
+`;
+    const config = (expression: string): string =>
+      write(
+        `${expression.length}.yaml`,
+        `sync: {toHost: {endpoints: {patches: [{path: metadata.annotations.note, expression: ${JSON.stringify(expression)}}]}}}\nendpointSyncer: {name: vc, host: {namespace: a}}\n`,
+      );
+    const objects = write('object.yaml', object);
+    const cases = write(
+      'own.endpoint-syncer-test.yaml',
+      `config: ${config('value')}\ncases: [{name: one, virtual: [object.yaml], expect: {host: [{kind: Endpoints, metadata: {annotations: {note: x}}}]}}]\n`,
+    );
+    const runs = [
+      ['eval', 'value', '--value', value],
+      ['eval', '({list: [value]})', '--value', value],
+      ['eval', 'JSON.parse(value)', '--value', value],
+      ['eval', '(() => { throw new Error(value); })()', '--value', value],
+      ['render', '--config', config('value'), '-f', objects],
+      ['render', '--config', config('(() => { throw new Error(value); })()'), '-f', objects],
+      ['patch', '--config', config('value + value'), '-f', objects, '-o', 'json'],
+      ['test', cases],
+    ];
+    for (const args of runs) {
+      const { out, err } = await capturedRun(args);
+      expect([args, RAW.test(out + err)]).toEqual([args, false]);
+      expect(out + err).toMatch(/\\u001b|\\e/u);
+    }
+  });
+
+  test('reach standard error by what escapes them, and by nothing else', () => {
+    const source = join(import.meta.dirname, '../../src');
+    const raw = readdirSync(source, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts') && !name.includes('assets'))
+      .filter((name) => readFileSync(join(source, name), 'utf8').includes('stderr.write('));
+    expect(raw.toSorted()).toEqual([
+      'cli/demo/demo-activity.ts',
+      'cli/output/terminal.ts',
+      'kube/credentials/kubeconfig.ts',
+      'main.ts',
+    ]);
   });
 
   test('make no name of an object', () => {

@@ -41,6 +41,7 @@ import { type DemoPage, startDemoPage } from './demo-page.ts';
 import { portOption } from '../page/page-server.ts';
 import { reloadOnChange, stopSignals } from '../process-lifecycle.ts';
 import { programParts } from '../installation.ts';
+import { tell } from '../output/terminal.ts';
 
 interface DemoOptions {
   readonly once?: boolean;
@@ -184,7 +185,7 @@ async function showOnce(
       return 0;
     }
     if (signal.aborted || systemClock.monotonicMs() > deadlineMs) {
-      process.stderr.write('the samples were not synced in time\n');
+      tell('the samples were not synced in time');
       return 1;
     }
     await sleep(systemClock, 20, signal);
@@ -235,7 +236,7 @@ async function keepChanging(clients: Clients, signal: AbortSignal): Promise<void
       await change(clients, round);
     } catch (error) {
       // The user of the demo may change or delete these objects.
-      process.stderr.write(`the demo could not change its sample: ${String(error)}\n`);
+      tell(`the demo could not change its sample: ${String(error)}`);
     }
   }
 }

@@ -21,6 +21,7 @@ import { responseError } from '../../kube/client/responses.ts';
 import { throughProxy, verifiedAs } from '../../kube/client/transport.ts';
 import type { StatusError } from '../../kube/status-error.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { tell } from '../output/terminal.ts';
 
 export interface ConnectionOptions {
   readonly server?: string;
@@ -331,7 +332,7 @@ export class ApiClient implements AsyncDisposable {
     }).catch((error: unknown) => {
       throw unreachable(this.connection, error);
     });
-    for (const text of warningsIn(answer.headers['warning'])) process.stderr.write(`warning: ${text}\n`);
+    for (const text of warningsIn(answer.headers['warning'])) tell(`warning: ${text}`);
     const content = await collectInput(answer.body as AsyncIterable<Buffer>, RESPONSE_BYTES_MAX);
     if (content === undefined)
       throw new TerminalError(`the response of ${url} is larger than ${RESPONSE_BYTES_MAX} bytes`);

@@ -29,6 +29,7 @@ import { FIRST_KEY_NAME, firstKey } from '../../access-keys/credentials/first-ke
 import { startManagementApi, type ManagementApi } from '../../access-keys/management-api.ts';
 import { createLogger } from '../../base/logger.ts';
 import { programParts } from '../installation.ts';
+import { tell } from '../output/terminal.ts';
 
 interface CreateOptions extends ScopeOptions {
   readonly output: KeyFormat;
@@ -67,7 +68,7 @@ export function addCreateOptions(command: Command): void {
 export async function createKey(client: ApiClient, options: CreateOptions): Promise<number> {
   const created = await client.send({ method: 'POST', path: 'ownedaccesskeys', body: keyObject(options) });
   printSecret(newKeyText(created, options.output, client.connection));
-  process.stderr.write(`${summary(created)}\n`);
+  tell(`${summary(created)}`);
   return 0;
 }
 
@@ -148,7 +149,7 @@ export async function rotateKey(
   printSecret(newKeyText(rotated, output, client.connection));
   const until = inSeconds(new Date(nowMs + overlap * 1000));
   const old = overlap === 0 ? 'the old one no longer works' : `the old one works until ${until}`;
-  process.stderr.write(`key ${name} has a new secret, which is not shown again; ${old}\n`);
+  tell(`key ${name} has a new secret, which is not shown again; ${old}`);
   return 0;
 }
 
@@ -237,7 +238,7 @@ async function printFirstKey(
   const isTemporary = server === undefined && !connection.server.endsWith(portOf(management));
   const lasting = isTemporary ? { ...connection, server: management.issuer } : connection;
   printSecret(newKeyText(created, output, lasting));
-  process.stderr.write(`${summary(created)}\n`);
+  tell(`${summary(created)}`);
   return 0;
 }
 

@@ -10,6 +10,7 @@ import { type JsonObject, textAt } from '../../base/json.ts';
 import { parseDuration } from '../../config/units.ts';
 import { TerminalError, messageOf } from '../../base/errors.ts';
 import type { ApiConnection } from './keys-connection.ts';
+import { tell } from '../output/terminal.ts';
 
 /** Each option with the list in `spec.scope`, the member of its entries, and its help. */
 const SCOPES = {
@@ -183,8 +184,6 @@ function restrictToOwner(fd: number): void {
     fchmodSync(fd, stat.mode & ~GROUP_AND_OTHERS);
   } catch (error) {
     const why = messageOf(error);
-    process.stderr.write(
-      `warning: other users can read the file with this secret, and its mode cannot be changed: ${why}\n`,
-    );
+    tell(`warning: other users can read the file with this secret, and its mode cannot be changed: ${why}`);
   }
 }

@@ -26,6 +26,7 @@ import {
   secondsIn,
 } from './keys-options.ts';
 import { releaseUrl } from '../installation.ts';
+import { tell } from '../output/terminal.ts';
 
 export async function printToken(client: ApiClient, options: TokenOptions): Promise<number> {
   const { connection } = client;
@@ -58,9 +59,7 @@ export async function printToken(client: ApiClient, options: TokenOptions): Prom
         writeYaml(kubeconfigOf(options.clusterName, { name: user, user: { exec } }, clusterIn(options))),
       );
       if (options.clusterServer === undefined) {
-        process.stderr.write(
-          'this kubeconfig has no cluster: give --cluster-server here, or --server to kubectl\n',
-        );
+        tell('this kubeconfig has no cluster: give --cluster-server here, or --server to kubectl');
       }
       return 0;
     }
@@ -280,7 +279,7 @@ function cacheToken(file: string | undefined, issued: IssuedToken): void {
     replaceFile(file, JSON.stringify(issued));
   } catch (error) {
     const why = `${fileProblem(error)}: ${file}`;
-    process.stderr.write(`warning: the token is not cached, so each run requests one: ${why}\n`);
+    tell(`warning: the token is not cached, so each run requests one: ${why}`);
   }
 }
 

@@ -4,7 +4,7 @@ import { endOfKey } from '../../access-keys/keys/stored-key.ts';
 import { metadataOf } from '../../kube/object.ts';
 import { type Command, Option, InvalidArgumentError } from 'commander';
 import { addConfigOptions, API_FIELDS } from '../config-options.ts';
-import { type ExitWith, usageError } from '../output/terminal.ts';
+import { type ExitWith, usageError, tell } from '../output/terminal.ts';
 import { outputOption, formatListing, type Listing, formatOption } from '../output/listing.ts';
 import {
   ApiClient,
@@ -134,11 +134,11 @@ export async function revokeKeys(
     try {
       await client.send(callFor(name, options));
       const note = word === 'revoked' ? await confirmDeletion(client, name) : '';
-      process.stderr.write(`key ${name} is ${word}${note}\n`);
+      tell(`key ${name} is ${word}${note}`);
     } catch (error) {
       if (!(error instanceof StatusError || error instanceof StillValid)) throw error;
       failures += 1;
-      process.stderr.write(`error: ${error.message}\n`);
+      tell(`error: ${error.message}`);
     }
   }
   return failures === 0 ? 0 : 1;
@@ -208,7 +208,7 @@ async function listKeys(client: ApiClient, options: ListOptions): Promise<number
     : select(list, 'items', (item) => item, options);
   const listing = isTable ? listingOfTable(selected) : listingOf(objectsIn(selected, 'items'), selected);
   process.stdout.write(formatListing(listing, output));
-  if (isTable && listing.rows.length === 0) process.stderr.write('no keys\n');
+  if (isTable && listing.rows.length === 0) tell('no keys');
   return 0;
 }
 

@@ -18,7 +18,7 @@ import { SYNCABLE_RESOURCES, syncedKinds, STATUS_PATCHES } from '../../syncer/ki
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
-import { type ExitWith, showProgress } from '../output/terminal.ts';
+import { type ExitWith, showProgress, tell } from '../output/terminal.ts';
 import { knownKind, similarKind } from '../kind-scope.ts';
 import { formatListing, outputOption, resourceName } from '../output/listing.ts';
 import {
@@ -73,7 +73,7 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
   if (!(flags.unused === true ? isSameConfiguration(daemon) : reportDaemon(daemon, flags))) return 1;
   const snapshot = await readSnapshot(connection, { isOwnerNeeded: false, everyKind: true });
   for (const problem of snapshot.unreadable)
-    process.stderr.write(`warning: copies may remain, because they cannot be listed: ${problem}\n`);
+    tell(`warning: copies may remain, because they cannot be listed: ${problem}`);
   const created = createdObjects(snapshot, connection);
   const isChosen = await chosenBy(flags, snapshot);
   if (!isKnownKind(flags, [...created.deletable, ...created.kept])) return 2;
@@ -81,17 +81,17 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
   const groups = [created.deletable.filter(isChosen), isWhole && !isHosted ? leaseOf(daemon) : []];
   const deletable = groups.flat();
   for (const one of created.unproven.filter(isChosen))
-    process.stderr.write(
-      `left ${nameOf(one)}: its namespace is not mapped, and the virtual cluster does not have the object that it names; it may be the copy of another virtual cluster of this name: delete it with kubectl if it is not\n`,
+    tell(
+      `left ${nameOf(one)}: its namespace is not mapped, and the virtual cluster does not have the object that it names; it may be the copy of another virtual cluster of this name: delete it with kubectl if it is not`,
     );
   for (const one of created.kept.filter(isChosen))
-    process.stderr.write(`left ${nameOf(one)}: ${CONTROLLED_BY} assigns it to another controller\n`);
+    tell(`left ${nameOf(one)}: ${CONTROLLED_BY} assigns it to another controller`);
   if (isWhole) await nameNamespaces(connection);
   if (isWhole && isHosted && daemon.object !== undefined)
-    process.stderr.write(
-      `left Lease "${objectKey(daemon.object)}", by which --vcluster finds the configuration: delete it with kubectl after the last cleanup\n`,
+    tell(
+      `left Lease "${objectKey(daemon.object)}", by which --vcluster finds the configuration: delete it with kubectl after the last cleanup`,
     );
-  if (deletable.length === 0) process.stderr.write('nothing to delete\n');
+  if (deletable.length === 0) tell('nothing to delete');
   if (flags.dryRun === true) {
     process.stdout.write(listingOf(deletable, flags.output));
     return 0;
@@ -113,31 +113,31 @@ async function nameNamespaces({ config, clusters }: Connection): Promise<void> {
   );
   for (const { metadata } of items)
     if (metadata.annotations?.[VIRTUAL_NAMESPACE] !== undefined)
-      process.stderr.write(
-        `left Namespace "${metadata.name}" in the host cluster: createNamespaces made it for a virtual cluster of this name; if nothing else uses it, run kubectl delete namespace ${metadata.name}\n`,
+      tell(
+        `left Namespace "${metadata.name}" in the host cluster: createNamespaces made it for a virtual cluster of this name; if nothing else uses it, run kubectl delete namespace ${metadata.name}`,
       );
 }
 
 /** False after an error: a running daemon would create the copies again. */
 function reportDaemon({ lease }: DaemonState, { dryRun = false }: CleanupFlags): boolean {
   if (lease === undefined)
-    process.stderr.write(
-      'warning: leader election is off, so a running daemon cannot be detected; it would create the copies again, so stop it first\n',
+    tell(
+      'warning: leader election is off, so a running daemon cannot be detected; it would create the copies again, so stop it first',
     );
   if (lease === undefined || lease.holder === '') return true;
   const held = `replica "${lease.holder}" holds Lease "${lease.key}" and would create the copies again`;
   const what = isReplica(lease.holder)
     ? 'remove the label that selects this vCluster for the fleet first'
     : 'stop all replicas first';
-  process.stderr.write(`${dryRun ? 'warning' : 'error'}: ${held}; ${what}\n`);
+  tell(`${dryRun ? 'warning' : 'error'}: ${held}; ${what}`);
   return dryRun;
 }
 
 /** False after an error: what this configuration does not keep may be in use. */
 function isSameConfiguration({ runsOther }: DaemonState): boolean {
   if (runsOther)
-    process.stderr.write(
-      'error: the daemon runs another configuration, which may keep what this one does not; use its configuration\n',
+    tell(
+      'error: the daemon runs another configuration, which may keep what this one does not; use its configuration',
     );
   return !runsOther;
 }
@@ -153,15 +153,14 @@ function isKnownKind({ kind: text }: CleanupFlags, created: readonly CreatedObje
   if (text === undefined) return true;
   const { kind, scope } = knownKind(text);
   if (scope !== 'unknown' || created.some(({ resource }) => resource.kind === kind)) return true;
-  process.stderr.write(`error: --kind: unknown kind "${kind}"${similarKind(kind)}\n`);
+  tell(`error: --kind: unknown kind "${kind}"${similarKind(kind)}`);
   return false;
 }
 
 /** What a daemon with this configuration neither writes nor deletes itself, and imports that it would delete. */
 async function unusedIn(snapshot: Snapshot): Promise<(one: CreatedObject) => boolean> {
   const { references, changes, objection } = await planSnapshot(snapshot);
-  if (objection !== undefined)
-    process.stderr.write(`warning: copies of objects that are gone are left: ${objection}\n`);
+  if (objection !== undefined) tell(`warning: copies of objects that are gone are left: ${objection}`);
   const synced = new Set(syncedKinds(snapshot.config).map(({ kind }) => kind.resource.plural));
   const imported = new Set(
     references.flatMap(({ seen, isReferenced }) => (isReferenced ? [seen.kind.host.plural] : [])),
@@ -205,9 +204,7 @@ async function isConfirmed(objects: readonly CreatedObject[]): Promise<boolean> 
   const count = (cluster: ClusterName): number => objects.filter((one) => one.cluster === cluster).length;
   const what = `${count('host')} objects in the host cluster and ${count('virtual')} in the virtual cluster`;
   if (!process.stdin.isTTY) {
-    process.stderr.write(
-      `error: ${what} would be deleted; use --yes to delete them, or --dry-run to list them\n`,
-    );
+    tell(`error: ${what} would be deleted; use --yes to delete them, or --dry-run to list them`);
     return false;
   }
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
@@ -231,7 +228,7 @@ async function deleteAll(
       if (await isDeleted(one, connection)) {
         deleted.push(one);
         await clearStatus(one, connection);
-      } else left.push(`left ${nameOf(one)}: another client has replaced it\n`);
+      } else left.push(`left ${nameOf(one)}: another client has replaced it`);
       progress.update(++done, count);
     }
   };
@@ -245,10 +242,10 @@ async function deleteAll(
     for (const one of deleted) {
       const there = terminating.get(one.object.metadata.uid);
       if (there === undefined) process.stdout.write(`deleted ${nameOf(one)}\n`);
-      else left.push(`left ${nameOf(one)}: it ${describeTermination(there)}\n`);
+      else left.push(`left ${nameOf(one)}: it ${describeTermination(there)}`);
     }
   }
-  for (const line of left) process.stderr.write(line);
+  for (const line of left) tell(line);
   return left.length > 0 ? 1 : 0;
 }
 

@@ -7,7 +7,7 @@ import { unifiedHunks } from '../../base/unified-diff.ts';
 import { apiVersionOf, asJson, keyOf, objectKey, type KubeObject, SECRETS } from '../../kube/object.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
-import { type ExitWith, describeFailure, type Paint, paintFor } from '../output/terminal.ts';
+import { type ExitWith, describeFailure, type Paint, paintFor, tell } from '../output/terminal.ts';
 import { reportUnknownKind, knownKind, nameProblem } from '../kind-scope.ts';
 import { readDaemon } from './reports.ts';
 import { printObject, SERVER_SET, withoutBookkeeping } from '../output/objects.ts';
@@ -50,18 +50,16 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
   const isChosen = ({ key, kind: { resource } }: ObjectPlan): boolean =>
     (names.length === 0 || names.includes(key)) && (kind === undefined || resource.kind === kind);
   const unknown = names.filter((name) => !plan.objects.some((one) => one.key === name && isChosen(one)));
-  for (const name of unknown)
-    process.stderr.write(`error: ${kind ?? 'object'} "${name}" exists in neither cluster\n`);
+  for (const name of unknown) tell(`error: ${kind ?? 'object'} "${name}" exists in neither cluster`);
   const failed = plan.objects.filter((one) => one.error !== undefined && isChosen(one));
   for (const { key, kind: one, error } of failed)
-    process.stderr.write(`failed ${one.resource.kind} ${key}: ${whyFailed(error, plan)}\n`);
+    tell(`failed ${one.resource.kind} ${key}: ${whyFailed(error, plan)}`);
   const { runsOther } = await reaching('host', () =>
     readDaemon(snapshot.config, connection.clusters.host, systemClock.now()),
   );
-  if (runsOther)
-    process.stderr.write('note: the daemon runs another configuration, so it does not make these changes\n');
+  if (runsOther) tell('note: the daemon runs another configuration, so it does not make these changes');
   if (plan.objection !== undefined)
-    process.stderr.write(`note: copies of objects that are gone are not deleted: ${plan.objection}\n`);
+    tell(`note: copies of objects that are gone are not deleted: ${plan.objection}`);
   const isEverything = names.length === 0 && kind === undefined;
   if (isEverything) await noteCopiesLeft(connection);
   const chosen = isEverything ? plan.changes : changesAbout(plan.objects.filter(isChosen), plan);
@@ -76,7 +74,7 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
 /** What is being deleted has no difference of its own, and is replaced when it is gone. */
 function noteEnds({ references }: WorldPlan, objects: readonly ObjectPlan[]): void {
   const note = (kind: string, object: KubeObject): void =>
-    void process.stderr.write(`note: ${kind} "${objectKey(object)}" ${describeTermination(object)}\n`);
+    void tell(`note: ${kind} "${objectKey(object)}" ${describeTermination(object)}`);
   for (const { kind, decision, seen } of objects)
     if (decision.kind === 'terminating' && seen.host !== undefined)
       note(`the host copy of ${kind.resource.kind}`, seen.host);
@@ -96,7 +94,7 @@ async function noteCopiesLeft({ config, clusters }: Connection): Promise<void> {
   const left = await copiesLeft({ config, clients: clusters }, () => undefined);
   const note = (count: number, kind: string, what: string): void => {
     const copies = `${count} ${kind} ${count === 1 ? 'copy' : 'copies'}`;
-    if (count > 0) process.stderr.write(`note: this configuration does not update ${copies} of ${what}\n`);
+    if (count > 0) tell(`note: this configuration does not update ${copies} of ${what}`);
   };
   for (const { kind, own, others, setting } of left) {
     note(own, kind, 'this program on the host; "endpoint-syncer cleanup --unused" removes what is not used');

@@ -12,7 +12,7 @@ import { describeRight, requiredRights } from '../../syncer/rights.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
 import { type ExitWith, describePatchError } from '../output/terminal.ts';
-import { plainText } from '../../base/excerpt.ts';
+import { plainText, printableJson } from '../../base/excerpt.ts';
 import { withoutBookkeeping } from '../output/objects.ts';
 import { formatJson, formatTable, formatOption } from '../output/listing.ts';
 import { knownKind, nameProblem } from '../kind-scope.ts';
@@ -257,7 +257,7 @@ function addressLine({ addresses, ports }: CopyAddress): string {
 const VALUE_MAX = 100;
 
 function value(json: JsonValue): string {
-  const text = json === null ? 'nothing' : JSON.stringify(json);
+  const text = json === null ? 'nothing' : printableJson(json, 0);
   return text.length > VALUE_MAX ? `${text.slice(0, VALUE_MAX - 1)}…` : text;
 }
 

@@ -47,7 +47,7 @@ import {
   reaching,
   UnreachableError,
 } from './snapshot.ts';
-import { reportProblems } from '../output/terminal.ts';
+import { reportProblems, tell } from '../output/terminal.ts';
 import type { Config, FleetConfig } from '../../config/config.ts';
 import { decideMember, isSelected, memberSelector, type MemberDecision } from '../../fleet/decide-member.ts';
 import { LEASES } from '../../kube/lease.ts';
@@ -72,7 +72,7 @@ export async function withConnection<T>(
 ): Promise<T> {
   const live = await commandConfig(command);
   reportProblems(live.warnings);
-  if (live.source !== undefined) process.stderr.write(`configuration in use: ${live.source}\n`);
+  if (live.source !== undefined) tell(`configuration in use: ${live.source}`);
   await using connection = await connect(live);
   try {
     return await work(connection);

@@ -25,6 +25,7 @@ import {
   type StatusFacts,
   type SyncStatus,
 } from './object-status.ts';
+import { tell } from '../output/terminal.ts';
 
 interface StatusFlags {
   readonly kind?: string;
@@ -108,14 +109,10 @@ async function status(command: Command, flags: StatusFlags): Promise<number> {
     const rows = await rowsNow(first);
     const listedRows = isTable && flags.all !== true ? rows.filter((row) => !isSkipped(row)) : rows;
     print(listedRows, true);
-    if (rows.length === 0) process.stderr.write('no objects\n');
+    if (rows.length === 0) tell('no objects');
     const left = rows.length - listedRows.length;
-    if (left > 0)
-      process.stderr.write(
-        `${left} skipped ${left === 1 ? 'object is' : 'objects are'} not listed: see --all\n`,
-      );
-    for (const path of first.pathsNeverMatched)
-      process.stderr.write(`note: ${plainText(path)}: no object has a match\n`);
+    if (left > 0) tell(`${left} skipped ${left === 1 ? 'object is' : 'objects are'} not listed: see --all`);
+    for (const path of first.pathsNeverMatched) tell(`note: ${plainText(path)}: no object has a match`);
     const read = async (): Promise<StatusRow[]> => rowsNow(await plan());
     if (flags.watch === true) await follow(rows, read, (changed) => print(changed, false));
     return 0;
@@ -131,7 +128,7 @@ function selectorOf({ selector = '' }: StatusFlags): LabelPredicate | undefined 
     return parseLabelSelector(selector);
   } catch (error) {
     if (!(error instanceof SelectorError)) throw error;
-    process.stderr.write(`error: --selector ${JSON.stringify(selector)}: ${error.message}\n`);
+    tell(`error: --selector ${JSON.stringify(selector)}: ${error.message}`);
     return undefined;
   }
 }
@@ -148,9 +145,7 @@ async function follow(
   const reportOnce = (error: unknown): undefined => {
     if (!(error instanceof TerminalError)) throw error;
     if (error.message !== reported)
-      process.stderr.write(
-        `warning: ${plainLines(error.message)}; the objects are read again every ${INTERVAL_MS / 1000} s\n`,
-      );
+      tell(`warning: ${plainLines(error.message)}; the objects are read again every ${INTERVAL_MS / 1000} s`);
     reported = error.message;
   };
   for (;;) {

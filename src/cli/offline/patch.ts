@@ -25,7 +25,7 @@ import { OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
 import type { NameTranslator } from '../../syncer/translate/types.ts';
 import { pipelineOptions, sandboxSettings } from '../../syncer/translation.ts';
 import { withHostNamespace, addConfigOptions, loaderInput } from '../config-options.ts';
-import { type ExitWith, reportProblems } from '../output/terminal.ts';
+import { type ExitWith, reportProblems, tell } from '../output/terminal.ts';
 import { printObject, readObject } from '../output/objects.ts';
 
 const FIELDS = [
@@ -82,8 +82,8 @@ async function patch(command: Command, flags: PatchFlags): Promise<number> {
   const result = await apply(settings, flags, object, { hostObject, virtualObject });
   for (const { patchIndex, path, apiVersion, kind } of result.notAllowed) {
     const where = `patches[${patchIndex}] at ${plainText(path)}`;
-    process.stderr.write(
-      `${where}: unchanged, because the configuration allows no references to ${plainText(`${apiVersion} ${kind}`)}\n`,
+    tell(
+      `${where}: unchanged, because the configuration allows no references to ${plainText(`${apiVersion} ${kind}`)}`,
     );
   }
   process.stdout.write(printObject(result.object, flags.output));

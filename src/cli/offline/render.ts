@@ -1,11 +1,12 @@
 /** `render`: prints offline what a sync would write. */
 
+import { plainText } from '../../base/excerpt.ts';
 import { formatOption } from '../output/listing.ts';
 import type { Command } from 'commander';
 import { loadConfig } from '../../config/load.ts';
 import { asJson, objectKey } from '../../kube/object.ts';
 import { addConfigOptions, loaderInput } from '../config-options.ts';
-import { type ExitWith, describeFailure, showProgress } from '../output/terminal.ts';
+import { type ExitWith, describeFailure, showProgress, tell } from '../output/terminal.ts';
 import { readObjects, printObject } from '../output/objects.ts';
 import { NO_EFFECT } from '../../syncer/kinds/kind.ts';
 import {
@@ -50,13 +51,11 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
   const kinds = syncedResources(config).map(({ kind }) => kind);
   const total = given.filter(isSyncedBy(config)).length;
   if (kinds.length === 0)
-    process.stderr.write(
-      'no kind is synced: set sync.toHost.endpoints.enabled or sync.toHost.endpointSlices.enabled to true\n',
+    tell(
+      'no kind is synced: set sync.toHost.endpoints.enabled or sync.toHost.endpointSlices.enabled to true',
     );
   else if (total === 0)
-    process.stderr.write(
-      `note: no ${kinds.join(' or ')} in ${flags.filename.join(', ')}, nothing to render\n`,
-    );
+    tell(`note: no ${kinds.join(' or ')} in ${flags.filename.join(', ')}, nothing to render`);
   const isReverse = flags.reverse === true;
   const world = placedWorld(isReverse ? { host: given, virtual } : { virtual: given, host }, config);
   using progress = showProgress('rendering');
@@ -67,16 +66,16 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
   print(rendered, flags.output);
   // The other direction imports nothing from these files.
   if (!isReverse) printNotes(events);
-  if (!isReverse) for (const object of missing) process.stderr.write(`note: ${object} ${IN_NO_FILE}\n`);
+  if (!isReverse) for (const object of missing) tell(`note: ${object} ${IN_NO_FILE}`);
   return rendered.some(({ kind }) => kind === 'failed') ? 1 : 0;
 }
 
 /** What the tenant would be told of copies that nothing can use. */
 function printNotes(events: RenderedWorld['events']): void {
   const notes = events.flatMap(({ reason, regarding, resource, note }) =>
-    reason === NO_EFFECT.reason ? [`note: ${resource.kind} ${objectKey(regarding)}: ${note}\n`] : [],
+    reason === NO_EFFECT.reason ? [`note: ${resource.kind} ${objectKey(regarding)}: ${note}`] : [],
   );
-  for (const line of new Set(notes)) process.stderr.write(line);
+  for (const line of new Set(notes)) tell(line);
 }
 
 const IN_NO_FILE = 'is referenced and in no file, so it is not rendered: add its file to -f';
@@ -91,14 +90,11 @@ function print(rendered: readonly Rendered[], output: string): void {
   process.stdout.write(text);
   for (const one of rendered) {
     if (one.kind === 'skipped' || one.kind === 'refused')
-      process.stderr.write(`skipped ${one.of} ${one.key}: ${one.reason}\n`);
+      tell(`skipped ${one.of} ${one.key}: ${plainText(one.reason)}`);
     if (one.kind === 'elsewhere') {
       const what = `${one.object.kind ?? ''} ${objectKey(one.object)}`;
-      process.stderr.write(
-        `note: ${what} is imported into the other cluster; add --reverse to render that direction\n`,
-      );
+      tell(`note: ${what} is imported into the other cluster; add --reverse to render that direction`);
     }
-    if (one.kind === 'failed')
-      process.stderr.write(`failed ${one.of} ${one.key}: ${describeFailure(one.error)}\n`);
+    if (one.kind === 'failed') tell(`failed ${one.of} ${one.key}: ${describeFailure(one.error)}`);
   }
 }

@@ -98,6 +98,11 @@ export function problemToJson({ file, line, column, path, severity, message }: C
   return { file, line, column, path, severity, message };
 }
 
+/** A line on standard error, without characters that control a terminal: texts in it may be those of tenants, callers and servers. */
+export function tell(text: string): void {
+  process.stderr.write(`${plainLines(text)}\n`);
+}
+
 // Turns errors that the user can act on into a line on standard error and an exit code; rethrows every other error, which is a bug.
 
 /** `failure` is the exit code for commands where 1 has another meaning. */
@@ -107,9 +112,8 @@ export async function guarded(work: () => number | Promise<number>, failure = 1)
   } catch (error) {
     if (error instanceof ConfigError) return reportConfigError(error);
     if (!isActionable(error)) throw error;
-    const text =
-      error instanceof PatchError ? describePatchError(error) : `error: ${plainLines(error.message)}`;
-    process.stderr.write(`${text}\n`);
+    const text = error instanceof PatchError ? describePatchError(error) : `error: ${error.message}`;
+    tell(text);
     return failure;
   }
 }
@@ -119,7 +123,7 @@ export type ExitWith = (...work: Parameters<typeof guarded>) => Promise<void>;
 
 /** Reports a mistake on the command line, and returns its exit code. */
 export function usageError(message: string): number {
-  process.stderr.write(`error: ${message}\n`);
+  tell(`error: ${message}`);
   return 2;
 }
 
@@ -141,5 +145,5 @@ export function patchErrorLine({ index, path, kind, message }: PatchError): stri
 
 export function describeFailure(error: unknown): string {
   if (error instanceof PatchError) return describePatchError(error);
-  return messageOf(error);
+  return plainText(messageOf(error));
 }

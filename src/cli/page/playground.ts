@@ -14,6 +14,7 @@ import { configJsonSchema } from '../../config/schema/schema.ts';
 import type { PatchConfig } from '../../config/config.ts';
 import { printObject } from '../output/objects.ts';
 import { stopSignals } from '../process-lifecycle.ts';
+import { tell } from '../output/terminal.ts';
 
 const FIELDS = [
   'name',
@@ -39,7 +40,7 @@ async function playground(command: Command, port: number): Promise<number> {
   const config = await configOf(command);
   await using page = await startPage({ port, config });
   process.stdout.write(`${page.url}\n`);
-  process.stderr.write('press Ctrl-C to stop\n');
+  tell('press Ctrl-C to stop');
   await stop.requested;
   return 0;
 }

@@ -13,7 +13,14 @@ import { ConfigError } from '../../base/errors.ts';
 import { loadConfig } from '../../config/load.ts';
 import { withHostNamespace } from '../config-options.ts';
 import { CONFIG_CHECKS } from '../../syncer/config-checks.ts';
-import { type ExitWith, reportProblems, type Paint, paintFor, showProgress } from '../output/terminal.ts';
+import {
+  type ExitWith,
+  reportProblems,
+  type Paint,
+  paintFor,
+  showProgress,
+  tell,
+} from '../output/terminal.ts';
 import { KeptSandbox } from '../offline/rehearsal-parts.ts';
 import type { OfflineOptions } from '../offline/offline-sync.ts';
 import { CoverageRun, missed, type PatchCoverage } from './coverage.ts';
@@ -58,7 +65,7 @@ async function runOnce(paths: readonly string[], flags: TestFlags): Promise<Roun
       files.push(file);
     }
     if (files.length === 0) {
-      process.stderr.write(`error: no *endpoint-syncer-test.yaml at or below ${paths.join(', ')}\n`);
+      tell(`error: no *endpoint-syncer-test.yaml at or below ${paths.join(', ')}`);
       return { code: 2, reads };
     }
     return { code: await runFiles(files, flags), reads };
@@ -105,7 +112,7 @@ async function runFiles(files: readonly TestFile[], flags: TestFlags): Promise<n
   const report = { cases: results, coverage: flags.coverage === true ? coverage : undefined };
   progress[Symbol.dispose]();
   process.stdout.write(formatReport(report, flags.output, paintFor(process.stdout)));
-  for (const note of notes) process.stderr.write(`note: ${note}\n`);
+  for (const note of notes) tell(`note: ${note}`);
   return results.some(({ mismatches }) => mismatches.length > 0) ? 1 : 0;
 }
 
@@ -116,7 +123,7 @@ async function update(file: TestFile, runs: readonly CaseRun[]): Promise<void> {
   const text = updatedText(file, runs);
   if (text === file.text) return;
   await writeFile(file.path, text);
-  process.stderr.write(`updated ${file.path}\n`);
+  tell(`updated ${file.path}`);
 }
 
 /** Runs until interrupted; the signal determines the exit code. */
@@ -125,7 +132,7 @@ async function runAgain(paths: readonly string[], flags: TestFlags): Promise<num
     // A change while the cases run counts, too.
     const sinceMs = Date.now() - TICK_MS;
     const { reads } = await runOnce(paths, flags);
-    process.stderr.write(`\nwatching ${reads.length} files, press Ctrl-C to stop\n`);
+    tell(`\nwatching ${reads.length} files, press Ctrl-C to stop`);
     await changeSince([...paths, ...reads], sinceMs);
   }
 }
@@ -212,7 +219,7 @@ function formatMismatch({ subject, path, expected, actual }: Mismatch, paint: Pa
 
 function side(label: string, value: JsonValue | undefined, paint: (text: string) => string): string {
   if (value === undefined) return `    ${paint(`${label}nothing`)}\n`;
-  if (typeof value !== 'object' || value === null) return `    ${paint(label + JSON.stringify(value))}\n`;
+  if (typeof value !== 'object' || value === null) return `    ${paint(label + printableJson(value, 0))}\n`;
   const lines = writeYaml(value).trimEnd().split('\n');
   const text = lines.map((line) => `    ${paint(`${label.charAt(0)}   ${line}`)}\n`).join('');
   return `    ${paint(label.trimEnd())}\n${text}`;

@@ -6,6 +6,7 @@ import { delimiter, dirname, join, resolve } from 'node:path';
 import { codeOf, fileProblem, TerminalError } from '../../base/errors.ts';
 import { SECRETS, type NamespacedName } from '../object.ts';
 import { StatusError } from '../status-error.ts';
+import { plainText } from '../../base/excerpt.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, objectList, ownValue, text, type JsonObject } from '../../base/json.ts';
 import { takesCredentials, type Credentials, type ServerAccess, type ServerTrust } from '../access.ts';
@@ -57,7 +58,7 @@ export function loadClusterAccess(
     setting = 'in the configuration',
     env = process.env,
     serviceAccountFolder = SERVICE_ACCOUNT_FOLDER,
-    warn = (message) => void process.stderr.write(`warning: ${message}\n`),
+    warn = (message) => void process.stderr.write(`warning: ${plainText(message)}\n`),
   }: AccessEnvironment,
 ): ServerAccess {
   const isUnnamed = source.kubeconfig === '' && source.context === '';
