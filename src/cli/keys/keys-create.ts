@@ -68,7 +68,7 @@ export function addCreateOptions(command: Command): void {
 export async function createKey(client: ApiClient, options: CreateOptions): Promise<number> {
   const created = await client.send({ method: 'POST', path: 'ownedaccesskeys', body: keyObject(options) });
   printSecret(newKeyText(created, options.output, client.connection));
-  tell(`${summary(created)}`);
+  tell(summary(created));
   return 0;
 }
 
@@ -238,7 +238,7 @@ async function printFirstKey(
   const isTemporary = server === undefined && !connection.server.endsWith(portOf(management));
   const lasting = isTemporary ? { ...connection, server: management.issuer } : connection;
   printSecret(newKeyText(created, output, lasting));
-  tell(`${summary(created)}`);
+  tell(summary(created));
   return 0;
 }
 

@@ -74,7 +74,7 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
 /** What is being deleted has no difference of its own, and is replaced when it is gone. */
 function noteEnds({ references }: WorldPlan, objects: readonly ObjectPlan[]): void {
   const note = (kind: string, object: KubeObject): void =>
-    void tell(`note: ${kind} "${objectKey(object)}" ${describeTermination(object)}`);
+    tell(`note: ${kind} "${objectKey(object)}" ${describeTermination(object)}`);
   for (const { kind, decision, seen } of objects)
     if (decision.kind === 'terminating' && seen.host !== undefined)
       note(`the host copy of ${kind.resource.kind}`, seen.host);

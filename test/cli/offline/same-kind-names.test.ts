@@ -89,7 +89,11 @@ describe.each(Object.values(KINDS))('an object that is called $kind as well', (o
 
   test('is not synced, and has no patches of that kind', async () => {
     const rendered = await capturedRun(['render', '--config', config, '-f', file(foreign())]);
-    expect(rendered).toMatchObject({ code: 0, out: '', err: expect.stringContaining('nothing to render') });
+    expect(rendered).toMatchObject({
+      code: 0,
+      out: '',
+      err: expect.stringContaining('nothing to render') as string,
+    });
     const only = file({
       sync: { toHost: { services: { patches: owner }, endpointSlices: { enabled: true, patches: owner } } },
       endpointSyncer: { name: 'vc', services: 'sync', host: { namespace: 'team-a' } },
@@ -141,5 +145,6 @@ test('objects of two groups with one kind and one name are both imported', async
   expect({ code, err }).toEqual({ code: 0, err: '' });
   const { items } = JSON.parse(out) as { items: { kind: string; spec?: { group: string } }[] };
   const imported = items.flatMap(({ kind, spec }) => (kind === 'Gateway' ? [spec?.group] : []));
-  expect(imported.toSorted()).toEqual(GROUPS.toSorted());
+  expect(new Set(imported)).toEqual(new Set(GROUPS));
+  expect(imported).toHaveLength(GROUPS.length);
 });
