@@ -35,6 +35,8 @@ export interface ClusterSyncOptions
   readonly createSandbox?: typeof createSandbox | undefined;
   /** Of the caches. When it is exceeded, the sync fails. Default: everything is cached. */
   readonly budget?: CacheBudget | undefined;
+  /** See `EngineOptions`. */
+  readonly hasHostControllers?: boolean;
 }
 
 export interface ClusterSync {

@@ -59,6 +59,8 @@ export interface EngineOptions extends SyncEnvironment {
   readonly random: Random;
   /** Undefined: copies of objects that are gone are deleted. */
   readonly identity?: Pick<VirtualIdentity, 'objection'> | undefined;
+  /** False: the host is a bare API server, where nobody mirrors Endpoints. Default true. */
+  readonly hasHostControllers?: boolean;
 }
 
 export class Engine implements Generation {
@@ -228,7 +230,8 @@ export class Engine implements Generation {
   }
 
   async #checkMirrors(signal: AbortSignal): Promise<void> {
-    const { clients, dryRun } = this.#options;
+    const { clients, dryRun, hasHostControllers = true } = this.#options;
+    if (!hasHostControllers) return;
     const sync = this.kinds.find(({ kind }) => kind.resource.plural === ENDPOINTS.plural);
     if (sync === undefined || dryRun !== undefined) return;
     const check = {

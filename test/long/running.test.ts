@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { MAIN } from '../cli/captured-run.ts';
+import { TestCluster } from '../scenarios/cluster-client.ts';
 import { newEmbeddedWorld } from '../scenarios/embedded-world.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePorts } from '../support/free-ports.ts';
@@ -123,6 +124,9 @@ managementApi: {enabled: true, bindAddress: "127.0.0.1:${port}", dataDir: ${fold
       (now) => now > length,
     );
     expect((await fetch(`http://127.0.0.1:${page}/`)).status).toBe(200);
+    await using virtual = new TestCluster(`${folder}/demo/virtual.kubeconfig`);
+    const events = await virtual.list('Event', 'shop');
+    expect(events.filter(({ type }) => type === 'Warning')).toEqual([]);
     expect(await playground.stopped()).toEqual([0, null]);
     expect(await demo.stopped()).toEqual([0, null]);
   });

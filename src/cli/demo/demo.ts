@@ -85,6 +85,7 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
     logger: activity,
     ...programParts(),
     signal: stop.signal,
+    hasHostControllers: false,
   });
   try {
     await virtualClient.create(NAMESPACES, DEMO_NAMESPACE);
