@@ -231,10 +231,11 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       const table = await run(world, ['status', '-A', '-o', 'wide']);
       expect(table.out).toMatch(/^KIND +NAMESPACE +NAME +HOST +STATE +REASON +AGE +WHY\n/);
       expect(table.out).not.toContain('skipped');
-      expect(table.err).toBe('1 skipped object is not listed: see --all\n');
+      const note = 'note: endpoints: patches[0], path metadata.annotations.owner: no object has a match\n';
+      expect(table.err).toBe(`1 skipped object is not listed: see --all\n${note}`);
       const all = await run(world, ['status', '--all', '-o', 'wide']);
       expect(all.out).toContain('Service "default/pods" has a selector');
-      expect(all.err).toBe('');
+      expect(all.err).toBe(note);
       expect((await run(world, ['status', '-l', 'app=web', '-o', 'name'])).out).toBe('endpoints/web\n');
       const template = '{[*].host.name}{"\\n"}';
       expect((await run(world, ['status', '-l', 'app=web', '-o', `jsonpath=${template}`])).out).toBe(
