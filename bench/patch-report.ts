@@ -6,6 +6,8 @@ import type { Rate } from './patch-work.ts';
 export interface Row {
   /** Matches per object. */
   readonly shape: number;
+  /** Where the expression is evaluated. In the daemon, results are not cached. */
+  readonly place: 'daemon' | 'sandbox';
   readonly memo: boolean;
   /** `queue full`: many objects are in progress; `single`: one at a time. */
   readonly mode: 'queue full' | 'single';
@@ -25,9 +27,18 @@ const TITLES: Readonly<Record<PeerName, string>> = {
 /** Million matches per second; for each peer also the ratio of ours to it. */
 export function report(rows: readonly Row[], missing: Readonly<Partial<Record<PeerName, string>>>): string {
   const peers = Object.keys(TITLES) as PeerName[];
-  const head = ['matches', 'memo', 'mode', 'objects/s', 'M matches/s', ...peers.map((peer) => TITLES[peer])];
+  const head = [
+    'matches',
+    'place',
+    'memo',
+    'mode',
+    'objects/s',
+    'M matches/s',
+    ...peers.map((peer) => TITLES[peer]),
+  ];
   const body = rows.map((row) => [
     String(row.shape),
+    row.place,
     row.memo ? 'on' : 'off',
     row.mode,
     String(row.ours.objectsPerSecond),

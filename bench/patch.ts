@@ -6,13 +6,13 @@
 
 import { cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
-import type { SandboxLimits } from '../src/syncer/sandbox/types.ts';
+import type { SandboxLimits, Sandbox } from '../src/syncer/sandbox/types.ts';
 import { systemClock } from '../src/base/clock.ts';
 import { silentLogger } from '../src/base/logger.ts';
 import { compilePatches } from '../src/syncer/patch/compile.ts';
 import { createPatchPipeline } from '../src/syncer/patch/pipeline.ts';
 import type { PatchContext, PatchPipeline } from '../src/syncer/patch/types.ts';
-import { createSandbox, type Sandbox } from '../src/syncer/sandbox/sandbox.ts';
+import { createSandbox } from '../src/syncer/sandbox/sandbox.ts';
 import { createLabelTranslator } from '../src/syncer/translate/labels.ts';
 import { createNameTranslator } from '../src/syncer/translate/names.ts';
 import { startPeers, type PeerName, type Peers } from './patch-peers.ts';
@@ -77,28 +77,29 @@ function settingsOf(args: readonly string[]): Settings {
 
 type Mode = Row['mode'];
 
-interface Variant {
-  readonly memo: boolean;
-  readonly mode: Mode;
-}
+type Variant = Pick<Row, 'place' | 'memo' | 'mode'>;
 
 const VARIANTS: readonly Variant[] = [
-  { memo: false, mode: 'queue full' },
-  { memo: true, mode: 'queue full' },
-  { memo: false, mode: 'single' },
-  { memo: true, mode: 'single' },
+  { place: 'daemon', memo: false, mode: 'queue full' },
+  { place: 'daemon', memo: false, mode: 'single' },
+  { place: 'sandbox', memo: false, mode: 'queue full' },
+  { place: 'sandbox', memo: true, mode: 'queue full' },
+  { place: 'sandbox', memo: false, mode: 'single' },
+  { place: 'sandbox', memo: true, mode: 'single' },
 ];
 
 /** All peers run in every round, so that other load on the machine affects all of them. Ratios are computed per round. */
 async function measureShape(matches: number, { millis, rounds }: Settings, peers: Peers): Promise<Row[]> {
   const ours = VARIANTS.map((): Rate[] => []);
   const theirs = new Map<PeerName, Rate[]>(peers.names.map((name) => [name, []]));
-  await using plain = await createOurs(0);
-  await using remembering = await createOurs(MEMO_BYTES);
+  await using local = await createOurs(0, true);
+  await using plain = await createOurs(0, false);
+  await using remembering = await createOurs(MEMO_BYTES, false);
   const job = createJob(matches);
   for (let round = -1; round < rounds; round++) {
-    for (const [at, { memo, mode }] of VARIANTS.entries()) {
-      const rate = await job.measure((memo ? remembering : plain).pipeline, mode, millis);
+    for (const [at, { place, memo, mode }] of VARIANTS.entries()) {
+      const { pipeline } = place === 'daemon' ? local : memo ? remembering : plain;
+      const rate = await job.measure(pipeline, mode, millis);
       // The first round is for warming up.
       if (round >= 0) ours[at]?.push(rate);
     }
@@ -107,11 +108,11 @@ async function measureShape(matches: number, { millis, rounds }: Settings, peers
       if (round >= 0 && rate !== undefined) theirs.get(name)?.push(rate);
     }
   }
-  return VARIANTS.map(({ memo, mode }, at) => rowOf({ shape: matches, memo, mode }, ours[at] ?? [], theirs));
+  return VARIANTS.map((variant, at) => rowOf({ shape: matches, ...variant }, ours[at] ?? [], theirs));
 }
 
 function rowOf(
-  head: Pick<Row, 'shape' | 'memo' | 'mode'>,
+  head: Pick<Row, 'shape' | 'place' | 'memo' | 'mode'>,
   ours: readonly Rate[],
   theirs: ReadonlyMap<PeerName, readonly Rate[]>,
 ): Row {
@@ -146,7 +147,7 @@ interface Ours extends AsyncDisposable {
   readonly pipeline: PatchPipeline;
 }
 
-async function createOurs(memoBytes: number): Promise<Ours> {
+async function createOurs(memoBytes: number, localEvaluation: boolean): Promise<Ours> {
   const compiled = compilePatches([{ path: PATH, expression: EXPRESSION }]);
   const limits: SandboxLimits = { ...LIMITS, memoBytes };
   const mode = { kind: 'single' } as const;
@@ -155,6 +156,7 @@ async function createOurs(memoBytes: number): Promise<Ours> {
     programs: compiled.programs,
     vcluster: { name: VCLUSTER_NAME, namespace: hostNamespace, config: {} },
     limits,
+    localEvaluation,
     clock: systemClock,
     logger: silentLogger,
   });

@@ -23,8 +23,8 @@ import { readMapping } from './output/objects.ts';
 import { silentLogger } from '../base/logger.ts';
 import { systemClock } from '../base/clock.ts';
 import { compileExpression } from '../syncer/sandbox/front-end/compile-expression.ts';
-import { createSandbox, type Sandbox } from '../syncer/sandbox/sandbox.ts';
-import type { EvaluateError, ObjectContext, VclusterContext } from '../syncer/sandbox/types.ts';
+import { createSandbox } from '../syncer/sandbox/sandbox.ts';
+import type { EvaluateError, ObjectContext, VclusterContext, Sandbox } from '../syncer/sandbox/types.ts';
 
 const DEFAULT_NAME = 'my-vcluster';
 

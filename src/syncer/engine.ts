@@ -1,5 +1,6 @@
 /** The sync engine of one configuration: informers, one controller per kind, references, readiness. A reload replaces it. */
 
+import type { Sandbox } from './sandbox/types.ts';
 import { createSemaphore } from '../base/semaphore.ts';
 import type { CheckResult, Checks } from '../base/health.ts';
 import type { Random } from '../base/random.ts';
@@ -21,7 +22,6 @@ import { reconcile } from './reconcile/reconciler.ts';
 import { serviceDeletions } from './reconcile/guards.ts';
 import { CLEANUP, deleteUnmapped, SWEEP_ATTEMPTS } from './reconcile/marked-copies.ts';
 import type { References } from './references/references.ts';
-import type { Sandbox } from './sandbox/sandbox.ts';
 import { checkMirrors, type ServedCopy } from './mirror-check.ts';
 import { checkSlices } from './slice-check.ts';
 import type { Leadership } from './leadership.ts';

@@ -46,7 +46,7 @@ export function ownerOf({ owner, name }: Pick<Config, 'owner' | 'name'>): Owner 
 
 export function sandboxSettings(
   config: Config,
-): Required<Pick<SandboxOptions, 'vcluster' | 'namespaces' | 'limits'>> {
+): Required<Pick<SandboxOptions, 'vcluster' | 'namespaces' | 'limits' | 'localEvaluation'>> {
   return {
     vcluster: { name: config.name, namespace: config.host.namespace, config: loadedByVcluster(config) },
     namespaces: config.sync.namespaces,
@@ -56,6 +56,7 @@ export function sandboxSettings(
       memoryBytes: config.sandbox.memory,
       memoBytes: config.sandbox.memoBytes,
     },
+    localEvaluation: config.sandbox.localEvaluation,
   };
 }
 

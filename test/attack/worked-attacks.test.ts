@@ -1,6 +1,6 @@
 /**
  * Every case of `cases/sandbox.yaml`, twice: as the daemon runs expressions, and with the front end's checks for what is
- * forbidden switched off, when the realm, the limits and the watchdog must hold alone.
+ * forbidden switched off, when the realm, the limits and the watchdog must hold alone. What the daemon would evaluate itself, also there.
  */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -37,13 +37,23 @@ const HOSTILE_TIMEOUT_MS = 40;
 /** For cases that must not be stopped; long enough for a loaded machine. */
 const LONG_TIMEOUT_MS = 1000;
 
-describe.each(['checked', 'unchecked'] as const)('%s', (mode) => {
+const PLACES = [
+  { mode: 'checked', localEvaluation: false },
+  { mode: 'checked', localEvaluation: true },
+  { mode: 'unchecked', localEvaluation: false },
+  { mode: 'unchecked', localEvaluation: true },
+] as const;
+
+describe.each(PLACES)('$mode, in the daemon as well: $localEvaluation', ({ mode, localEvaluation }) => {
   const sandboxes: TestSandbox[] = [];
   const compile = mode === 'checked' ? compileExpression : compileUnchecked;
-  // An expression that passes the checks is the same program in both modes.
-  const wanted = WORKED_CASES.filter(
-    (each) => mode === 'checked' || !compileExpression(expressionOf(each), 0).ok,
-  );
+  // An expression that passes the checks is the same program in both modes, and what the daemon does not know runs in the same place.
+  const wanted = WORKED_CASES.filter((each) => {
+    const checked = compileExpression(expressionOf(each), 0);
+    return (
+      (mode === 'checked' || !checked.ok) && (!localEvaluation || isLocal(compile(expressionOf(each), 0)))
+    );
+  });
 
   // Each sandbox runs its cases sequentially, like the lines of a file.
   const hostile = wanted.filter((each) => mayBeStopped(each, mode));
@@ -59,7 +69,7 @@ describe.each(['checked', 'unchecked'] as const)('%s', (mode) => {
 
   beforeAll(async () => {
     for (const { expressionTimeoutMs } of shares) {
-      sandboxes.push(await TestSandbox.open({ limits: { ...LIMITS, expressionTimeoutMs } }));
+      sandboxes.push(await TestSandbox.open({ limits: { ...LIMITS, expressionTimeoutMs }, localEvaluation }));
     }
     shares.forEach(({ share }, i) => {
       let last: Promise<unknown> = Promise.resolve();
@@ -103,4 +113,8 @@ async function attack(
   if (each.then === undefined) return { first, next: undefined };
   const compiled: CompileOutcome = compile(each.then.expression, 0);
   return { first, next: await sandbox.run(compiled, each.then.value ?? 'v', OBJECTS) };
+}
+
+function isLocal(compiled: CompileOutcome): boolean {
+  return compiled.ok && compiled.program.local.kind === 'local';
 }

@@ -1,5 +1,6 @@
 /** A replica is a standby when its first lists are cached and another replica holds the lease. A stop leaves no sandbox behind. */
 
+import type { Sandbox } from '../../src/syncer/sandbox/types.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +9,6 @@ import { systemClock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { startDaemon, type Daemon, type DaemonOptions } from '../../src/syncer/daemon.ts';
-import type { Sandbox } from '../../src/syncer/sandbox/sandbox.ts';
 import { validConfig } from '../config/setup.ts';
 import { startClusterPair } from '../embedded-cluster/cluster-pair.ts';
 

@@ -108,6 +108,10 @@ const sandbox = withRule(
       { min: 0, max: 16 * GI },
       '64Mi',
     ),
+    localEvaluation: flag(
+      'Whether expressions without loops and functions of their own are evaluated without a sandbox process, with the same results.',
+      true,
+    ),
   }),
   ordered('expressionTimeout', 'batchTimeout'),
 );

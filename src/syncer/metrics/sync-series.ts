@@ -23,6 +23,8 @@ export interface SyncSeries {
   batched(matches: number): void;
   /** The sandbox process was killed by its watchdog, or exited. */
   sandboxKilled(reason: string): void;
+  /** Matches for which an expression was evaluated. */
+  evaluated(place: 'daemon' | 'sandbox', matches: number): void;
   event(result: 'sent' | 'dropped' | 'error'): void;
   reloaded(result: 'ok' | 'error'): void;
   /** The hash of the configuration in use, and since when it is, in seconds since the epoch. */
@@ -166,7 +168,7 @@ function patchPathSeries(registry: SeriesRegistry): Pick<SyncSeries, 'pathsNever
 
 function patchSeries(
   registry: SeriesRegistry,
-): Pick<SyncSeries, 'patched' | 'patchFailed' | 'memo' | 'batched' | 'sandboxKilled'> {
+): Pick<SyncSeries, 'patched' | 'patchFailed' | 'memo' | 'batched' | 'sandboxKilled' | 'evaluated'> {
   const duration = registry.histogram({
     ...described('patch_duration_seconds', 'Duration of all patches of one object.'),
     buckets: PATCH_BUCKETS,
@@ -184,6 +186,13 @@ function patchSeries(
   const lookups = registry.counter(
     described('memo_lookups_total', 'Lookups in the cache of expression results.', 'result'),
   );
+  const expressions = registry.counter(
+    described('expressions_total', 'Values for which an expression was evaluated, by place.', 'place'),
+  );
+  const places = {
+    daemon: expressions.of({ place: 'daemon' }),
+    sandbox: expressions.of({ place: 'sandbox' }),
+  };
   const [failed, killed] = [byLabel(errors, 'reason', PATCH_ERRORS), byLabel(kills, 'reason', KILLS)];
   const [hit, miss] = [lookups.of({ result: 'hit' }), lookups.of({ result: 'miss' })];
   return {
@@ -195,6 +204,7 @@ function patchSeries(
     },
     batched: batches.of({}),
     sandboxKilled: (reason) => killed(reason)(),
+    evaluated: (place, matches) => places[place](matches),
   };
 }
 

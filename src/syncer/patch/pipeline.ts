@@ -12,6 +12,7 @@ import {
   mayBeKept,
 } from './compile.ts';
 import { locate, overlay, replace, valuesOf, type Path, type Selection } from './walk.ts';
+import { Budget } from '../sandbox/local/budget.ts';
 import type {
   Program,
   EvaluateError,
@@ -67,10 +68,12 @@ export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
         hostObject: storedContext.hostObject && withEmptyLists(storedContext.hostObject),
         virtualObject: storedContext.virtualObject && withEmptyLists(storedContext.virtualObject),
       };
+      // Also for what runs again without a patch that fails.
+      const budget = new Budget();
       const failed: PatchError[] = [];
       let stop: PatchError | undefined;
       for (;;) {
-        const run = new PatchRun(settings, { direction, object, context, failed });
+        const run = new PatchRun(settings, { direction, object, context, failed, budget });
         try {
           for (const stage of stages[direction]) {
             const pending = run.apply(stage);
@@ -164,6 +167,7 @@ interface RunInput {
   readonly object: JsonObject;
   readonly context: PatchContext;
   readonly failed: readonly PatchError[];
+  readonly budget: Budget;
 }
 
 const NO_REFERENCES = { references: [], notAllowed: [], unresolved: [] };
@@ -174,14 +178,16 @@ class PatchRun {
   readonly #input: JsonObject;
   readonly #context: PatchContext;
   readonly #failed: readonly PatchError[];
+  readonly #budget: Budget;
   #object: JsonObject;
   #references: ReferenceTranslation | undefined;
   /** Of the patches with filters, by index: what their paths match in this object. */
   #filtered: Map<number, FilteredPaths & { readonly path: Path }> | undefined;
 
-  constructor(settings: PipelineSettings, { direction, object, context, failed }: RunInput) {
+  constructor(settings: PipelineSettings, { direction, object, context, failed, budget }: RunInput) {
     this.#settings = settings;
     this.#failed = failed;
+    this.#budget = budget;
     this.#direction = direction;
     this.#input = object;
     this.#object = object;
@@ -192,7 +198,7 @@ class PatchRun {
   apply(stage: Stage): void | Promise<void> {
     const [first, ...others] = stage;
     if (first !== undefined && others.length === 0) return this.#run(first);
-    return settleAll(stage.map(async (patch) => this.#run(patch)));
+    return runAll(stage.map((patch) => () => this.#run(patch)));
   }
 
   finish(stages: readonly Stage[]): PatchedObject {
@@ -227,7 +233,8 @@ class PatchRun {
   #run(patch: CompiledPatch): void | Promise<void> {
     if (this.#isLeftOut(patch)) return undefined;
     if (patch.filters.length === 0) return this.#act(patch);
-    return this.#select(patch).then(() => this.#act(patch));
+    const pending = this.#select(patch);
+    return pending === undefined ? this.#act(patch) : pending.then(() => this.#act(patch));
   }
 
   #act(patch: CompiledPatch): void | Promise<void> {
@@ -251,9 +258,14 @@ class PatchRun {
     }
   }
 
-  async #select(patch: CompiledPatch): Promise<void> {
-    const selections: Selection[] = [];
-    for (const filter of patch.filters) selections.push(await this.#decide(patch, filter, selections));
+  #select(patch: CompiledPatch, selections: readonly Selection[] = []): void | Promise<void> {
+    const filter = patch.filters[selections.length];
+    if (filter !== undefined) {
+      const decided = this.#decide(patch, filter, selections);
+      const withSelection = (selection: Selection): void | Promise<void> =>
+        this.#select(patch, [...selections, selection]);
+      return decided instanceof Promise ? decided.then(withSelection) : withSelection(decided);
+    }
     const path = { ...patch.paths[this.#direction], selections };
     const { hostObject } = this.#context;
     this.#filtered ??= new Map();
@@ -264,11 +276,11 @@ class PatchRun {
     });
   }
 
-  async #decide(
+  #decide(
     patch: CompiledPatch,
     filter: CompiledFilter,
     before: readonly Selection[],
-  ): Promise<Selection> {
+  ): Selection | Promise<Selection> {
     const path = { ...filter.candidates, selections: before };
     const object = this.#object;
     const candidates = [object, this.#target() ?? {}].flatMap((root) =>
@@ -278,11 +290,14 @@ class PatchRun {
     const { program } = filter;
     const values = candidates.map(({ value }) => value);
     const paths = program.reads.path ? candidates.map(({ place }) => printPath(place)) : undefined;
-    const response = await this.#request(program, values, paths);
-    const failed = candidates.findIndex(({ root }, at) => root === object && response.errors?.has(at));
-    const error = response.errors?.get(failed);
-    if (error !== undefined) throw filterError(patch, filter, candidates[failed]?.place ?? [], error);
-    return selectionOf(candidates, response.values);
+    const take = ({ values: decisions, errors }: EvaluateResponse): Selection => {
+      const failed = candidates.findIndex(({ root }, at) => root === object && errors?.has(at));
+      const error = errors?.get(failed);
+      if (error !== undefined) throw filterError(patch, filter, candidates[failed]?.place ?? [], error);
+      return selectionOf(candidates, decisions);
+    };
+    const response = this.#request(program, values, paths);
+    return response instanceof Promise ? response.then(take) : take(response);
   }
 
   #path(patch: CompiledPatch): Path {
@@ -341,6 +356,7 @@ class PatchRun {
       context: this.#context,
       values,
       paths,
+      budget: this.#budget,
     });
   }
 
@@ -412,6 +428,21 @@ class PatchRun {
     const cause = earlier.findLast((each) => mayHaveWritten(each, path));
     return cause === undefined ? error : patchError(cause, message, { path, kind: 'result' });
   }
+}
+
+type Task = () => void | Promise<void>;
+
+/** Without a promise if no task waits and none fails. */
+function runAll(tasks: readonly Task[]): void | Promise<void> {
+  const started = tasks.map((task) => {
+    try {
+      return task();
+    } catch (error) {
+      return Promise.reject<void>(error as Error); // to be compared with those that wait
+    }
+  });
+  const pending = started.filter((each) => each !== undefined);
+  return pending.length === 0 ? undefined : settleAll(pending);
 }
 
 /** With the first error in the order of the tasks, when all of them have settled. */

@@ -95,7 +95,7 @@ function addonPath(): string {
   return find.path(folder);
 }
 
-function namingRules({ name, namespace }: VclusterContext, mode: NamespaceMode): NamingRules {
+export function namingRules({ name, namespace }: VclusterContext, mode: NamespaceMode): NamingRules {
   const isMapped = mode.kind === 'mappings';
   const entries = isMapped ? Object.entries(mode.byName) : [];
   const resolve = (text: string): string => text.replaceAll('${name}', () => name);

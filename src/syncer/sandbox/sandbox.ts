@@ -4,16 +4,18 @@ import type { NamespaceMode } from '../../config/config.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { IsolateSource, KillReason } from './batch.ts';
+import { namingRules } from './guest-source.ts';
+import { LocalFirst } from './local/local-first.ts';
 import { SandboxProcesses } from './processes.ts';
 import { isDeterministic, Memo, NO_OBJECTS, ProgramEntry, type Outcome } from './program-entry.ts';
 import type {
   EvaluateRequest,
   EvaluateResponse,
-  Evaluator,
   ObjectContext,
   ObjectIdentity,
   Program,
   ProgramId,
+  Sandbox,
   VclusterContext,
   EvaluateError,
   SandboxLimits,
@@ -24,6 +26,7 @@ interface SandboxMetrics {
   memo(hits: number, misses: number): void;
   batched(matches: number): void;
   sandboxKilled(reason: 'timeout' | 'memory' | 'exit'): void;
+  evaluated(place: 'daemon' | 'sandbox', matches: number): void;
 }
 
 export interface SandboxOptions {
@@ -32,6 +35,8 @@ export interface SandboxOptions {
   /** For `virtualToHostDNS`; default: single-namespace mode. */
   readonly namespaces?: NamespaceMode;
   readonly limits: SandboxLimits;
+  /** Whether this process evaluates the expressions of which it knows that they end; default: a sandbox process evaluates all. */
+  readonly localEvaluation?: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics?: SandboxMetrics;
@@ -40,17 +45,19 @@ export interface SandboxOptions {
   readonly shared?: { readonly processes: SandboxProcesses; readonly owner: string };
 }
 
-/** One generation of programs. The first evaluation that needs a process starts it. */
-export interface Sandbox extends Evaluator, AsyncDisposable {
-  define(program: Program): void;
-  forget(id: ProgramId): void;
-  readonly pids: readonly number[];
-}
-
 export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
-  return new ProcessSandbox(options);
+  const sandbox = new ProcessSandbox(options);
+  if (options.localEvaluation !== true) return sandbox;
+  const { programs, vcluster, namespaces = SINGLE_NAMESPACE, metrics } = options;
+  return new LocalFirst(sandbox, {
+    programs,
+    vcluster,
+    names: namingRules(vcluster, namespaces),
+    evaluated: (place, matches) => metrics?.evaluated(place, matches),
+  });
 }
 
+const SINGLE_NAMESPACE: NamespaceMode = { kind: 'single' };
 const NO_OBJECT: ObjectIdentity = { namespace: '', name: '' };
 
 class ProcessSandbox implements Sandbox {
@@ -64,7 +71,7 @@ class ProcessSandbox implements Sandbox {
   constructor(options: SandboxOptions) {
     this.#options = options;
     this.#memo = options.limits.memoBytes > 0 ? new Memo(options.limits.memoBytes) : undefined;
-    const { vcluster, namespaces = { kind: 'single' }, limits, clock, logger, metrics, shared } = options;
+    const { vcluster, namespaces = SINGLE_NAMESPACE, limits, clock, logger, metrics, shared } = options;
     this.#processes =
       shared?.processes ?? new SandboxProcesses({ ...options, memoryBytes: limits.memoryBytes });
     const parts = {

@@ -2,6 +2,8 @@
 
 import type { PatchErrorKind } from '../../base/errors.ts';
 import type { JsonObject, JsonPrimitive, JsonValue } from '../../base/json.ts';
+import type { Budget } from './local/budget.ts';
+import type { LocalProgram } from './local/types.ts';
 
 /** Maps a position in the generated source to one in the user's text; 1-based. */
 export interface Mapping {
@@ -25,6 +27,8 @@ export interface Program {
   readonly constant: { readonly value: JsonPrimitive } | undefined;
   /** Positions in `source` → positions in `expression`, sorted by the former. */
   readonly mappings: readonly Mapping[];
+  /** How the daemon evaluates it without a process, or what needs one. */
+  readonly local: LocalProgram;
 }
 
 export interface SandboxLimits {
@@ -76,6 +80,8 @@ export interface EvaluateRequest {
   readonly values: readonly (JsonValue | undefined)[];
   /** The concrete path of each match, `subsets.0.addresses.1.ip`; present exactly when the program reads `context.path`. */
   readonly paths: readonly string[] | undefined;
+  /** What evaluations in the daemon may still cost, shared by all requests of one object; default: this request has all of it. */
+  readonly budget?: Budget;
   /** Called if the request may wait for long, in the throttled process for minutes, so that the caller need not wait. Before it is sent, `withdraw` makes it
    * fail. Called again for another place where it waits. */
   readonly postpone?: (withdraw: () => void) => void;
@@ -104,4 +110,11 @@ export interface Evaluator {
   /** Returns the response itself if all results are cached or constant. A promise never rejects: after the evaluator is closed, each match
    * fails with an error of kind `killed`. The requests of one turn of the event loop are sent together. That of a reconcile throws or rejects with `Postponed`. */
   evaluate(request: EvaluateRequest): EvaluateResponse | Promise<EvaluateResponse>;
+}
+
+/** One generation of programs. The first evaluation that needs a process starts it. */
+export interface Sandbox extends Evaluator, AsyncDisposable {
+  define(program: Program): void;
+  forget(id: ProgramId): void;
+  readonly pids: readonly number[];
 }

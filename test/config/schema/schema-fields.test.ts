@@ -46,6 +46,7 @@ describe('a text that the type of the field does not accept', () => {
       batchTimeout: 60_000,
       memory: 33_554_432,
       memoBytes: 0,
+      localEvaluation: true,
     });
   });
 });

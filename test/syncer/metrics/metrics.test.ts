@@ -39,6 +39,7 @@ const FAMILIES = [
   'endpoint_syncer_patch_duration_seconds',
   'endpoint_syncer_patch_errors_total',
   'endpoint_syncer_memo_lookups_total',
+  'endpoint_syncer_expressions_total',
   'endpoint_syncer_sandbox_batch_matches',
   'endpoint_syncer_sandbox_kills_total',
   'endpoint_syncer_sync_latency_seconds',

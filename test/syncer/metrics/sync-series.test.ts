@@ -82,6 +82,14 @@ test.each<[string, (series: SyncSeries) => void, Record<string, number>]>([
     { 'sandbox_kills_total{reason="exit"}': 1 },
   ],
   [
+    'expressions',
+    (series) => {
+      series.evaluated('daemon', 5);
+      series.evaluated('sandbox', 2);
+    },
+    { 'expressions_total{place="daemon"}': 5, 'expressions_total{place="sandbox"}': 2 },
+  ],
+  [
     'a failed reload',
     (series) => {
       series.reloaded('error');

@@ -7,7 +7,8 @@ import { isJsonObject, type JsonObject } from '../../../src/base/json.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { compilePatches, type CompiledPatches } from '../../../src/syncer/patch/compile.ts';
 import { createPatchPipeline } from '../../../src/syncer/patch/pipeline.ts';
-import { createSandbox, type Sandbox } from '../../../src/syncer/sandbox/sandbox.ts';
+import { createSandbox } from '../../../src/syncer/sandbox/sandbox.ts';
+import type { Sandbox } from '../../../src/syncer/sandbox/types.ts';
 import { loadCases } from '../../support/cases.ts';
 import { build, context, pipelineOptions } from './build.ts';
 
@@ -39,34 +40,37 @@ for (const { id, input } of loadCases('patches')) {
   jobs.push({ id, object, patches: patches as unknown as PatchConfig[], compiled });
 }
 
-let sandbox: Sandbox;
+describe.each([true, false])('in the daemon where it can: %s', (localEvaluation) => {
+  let sandbox: Sandbox;
 
-beforeAll(async () => {
-  const programs = jobs.flatMap(({ compiled }) => compiled.programs);
-  sandbox = await createSandbox({
-    programs,
-    vcluster: VCLUSTER,
-    limits: LIMITS,
-    clock: systemClock,
-    logger: silentLogger,
-  });
-});
-
-afterAll(() => sandbox[Symbol.asyncDispose]());
-
-describe('as the trusted evaluator of the other tests', () => {
-  test.each(jobs)('$id', async ({ object, patches, compiled }) => {
-    const options = { vcluster: VCLUSTER.name, hostNamespace: VCLUSTER.namespace };
-    const pipeline = createPatchPipeline({
-      ...pipelineOptions(patches, options),
-      compiled,
-      evaluator: sandbox,
+  beforeAll(async () => {
+    const programs = jobs.flatMap(({ compiled }) => compiled.programs);
+    sandbox = await createSandbox({
+      programs,
+      vcluster: VCLUSTER,
+      limits: LIMITS,
+      localEvaluation,
+      clock: systemClock,
+      logger: silentLogger,
     });
-    const trusted = build(patches, options);
-    const expected = await trusted.pipeline.apply('toHost', object, context());
-    // Twice: the second answer may be a remembered one.
-    for (let run = 0; run < 2; run++) {
-      expect((await pipeline.apply('toHost', object, context())).object).toEqual(expected.object);
-    }
+  });
+
+  afterAll(() => sandbox[Symbol.asyncDispose]());
+
+  describe('as the trusted evaluator of the other tests', () => {
+    test.each(jobs)('$id', async ({ object, patches, compiled }) => {
+      const options = { vcluster: VCLUSTER.name, hostNamespace: VCLUSTER.namespace };
+      const pipeline = createPatchPipeline({
+        ...pipelineOptions(patches, options),
+        compiled,
+        evaluator: sandbox,
+      });
+      const trusted = build(patches, options);
+      const expected = await trusted.pipeline.apply('toHost', object, context());
+      // Twice: the second answer may be a remembered one.
+      for (let run = 0; run < 2; run++) {
+        expect((await pipeline.apply('toHost', object, context())).object).toEqual(expected.object);
+      }
+    });
   });
 });

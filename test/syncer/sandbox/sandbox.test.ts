@@ -126,6 +126,7 @@ describe('a sandbox with a result cache', () => {
       memo: (hits: number, misses: number) => void seen.push([hits, misses]),
       batched() {},
       sandboxKilled() {},
+      evaluated() {},
     };
     await using sandbox = await TestSandbox.open({ limits, metrics });
     const program = sandbox.define(
@@ -181,7 +182,7 @@ describe('a sandbox with a result cache', () => {
 
   test('evaluates a constant expression once, with any budget', async () => {
     let batches = 0;
-    const metrics = { memo() {}, batched: () => void batches++, sandboxKilled() {} };
+    const metrics = { memo() {}, batched: () => void batches++, sandboxKilled() {}, evaluated() {} };
     await using sandbox = await TestSandbox.open({ metrics });
     const program = sandbox.define('context.vcluster.name + "-" + [1, 2].join()');
     for (let i = 0; i < 3; i++)

@@ -10,13 +10,14 @@ import {
 } from '../../../src/syncer/sandbox/front-end/compile-expression.ts';
 import { parseExpression } from '../../../src/syncer/sandbox/front-end/parse.ts';
 import { SandboxProcesses } from '../../../src/syncer/sandbox/processes.ts';
-import { createSandbox, type Sandbox, type SandboxOptions } from '../../../src/syncer/sandbox/sandbox.ts';
+import { createSandbox, type SandboxOptions } from '../../../src/syncer/sandbox/sandbox.ts';
 import type {
   EvaluateError,
   EvaluateRequest,
   EvaluateResponse,
   ObjectIdentity,
   Program,
+  Sandbox,
 } from '../../../src/syncer/sandbox/types.ts';
 
 export const MIB = 1024 * 1024;
@@ -90,6 +91,10 @@ export class TestSandbox implements AsyncDisposable {
     const program = programOf(compileExpression(expression, this.#nextId++));
     this.#sandbox.define(program);
     return program;
+  }
+
+  forget({ id }: Program): void {
+    this.#sandbox.forget(id);
   }
 
   /** The response if it is known already. */

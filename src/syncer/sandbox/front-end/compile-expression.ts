@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import type { JsonPrimitive } from '../../../base/json.ts';
 import { expressionWarnings, type ExpressionWarning, type MatchFacts } from './warnings.ts';
 import { forbiddenProblem } from './forbidden.ts';
+import { compileLocally } from '../local/compile.ts';
 import { placeOf } from '../../../base/excerpt.ts';
 import type * as Generate from './generate.ts';
 import type * as Parse from './parse.ts';
@@ -169,6 +170,7 @@ export function generateProgram(expression: string, parsed: ParsedExpression, id
       reads: readSet(parsed.visits),
       constant: constantOf(parsed),
       mappings,
+      local: compileLocally(parsed),
     },
   };
 }
