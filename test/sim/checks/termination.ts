@@ -23,8 +23,11 @@ export function watchTermination(
   host.subscribe(({ object, isDeletion }) => {
     changes += 1;
     const { uid = '', deletionTimestamp } = object.metadata;
-    if (deletionTimestamp === undefined) noteLive(object, live);
-    else if (!changedAt.has(uid)) changedAt.set(uid, changes);
+    if (deletionTimestamp === undefined) {
+      noteLive(object, live);
+      // The restore of a backup makes it live again.
+      changedAt.delete(uid);
+    } else if (!changedAt.has(uid)) changedAt.set(uid, changes);
     if (!isDeletion && object.kind === 'Service')
       for (const ip of addressesOf(object)) if (!balanced.has(ip)) balanced.set(ip, uid);
   });
