@@ -23,7 +23,8 @@ const address = `127.0.0.1:${port}`;
 for (const cluster of ['virtual', 'host'] as const) {
   copyFileSync(world[cluster].kubeconfigPath, join(root, FOLDER, `${cluster}.kubeconfig`));
 }
-const patch = { path: 'metadata.annotations["owner"]', expression: 'value.toUpperCase()' };
+// A regular expression, which the daemon leaves to the sandbox process.
+const patch = { path: 'metadata.annotations["owner"]', expression: 'value.replace(/a/, "A")' };
 writeFileSync(
   join(root, FOLDER, 'config.yaml'),
   stringify({
