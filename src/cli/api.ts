@@ -10,11 +10,10 @@ import { SeriesRegistry } from '../base/metrics/series.ts';
 import { startManagementApi, type ManagementApi } from '../access-keys/management-api.ts';
 import { createLogger, type Logger } from '../base/logger.ts';
 import { addConfigOptions, API_FIELDS, managementInput } from './config-options.ts';
-import type { ExitWith } from './output/terminal.ts';
+import { tell, type ExitWith } from './output/terminal.ts';
 import { logWarnings, stopSignals } from './process-lifecycle.ts';
 import { packageVersion, programParts } from './installation.ts';
 import { growYoungGeneration } from './heap-growth.ts';
-import { tell } from './output/terminal.ts';
 
 export function define(command: Command, exitWith: ExitWith): void {
   addConfigOptions(command, API_FIELDS, true);

@@ -7,8 +7,7 @@ import { configurationHash } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 import { secondsIn } from './keys/keys-options.ts';
-import type { ExitWith } from './output/terminal.ts';
-import { tell } from './output/terminal.ts';
+import { tell, type ExitWith } from './output/terminal.ts';
 
 const POLL_MS = 1000;
 const REQUEST_TIMEOUT_MS = 5000;

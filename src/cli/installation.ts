@@ -10,8 +10,7 @@ import { systemClock } from '../base/clock.ts';
 import { InvariantError } from '../base/errors.ts';
 import { configJsonSchema } from '../config/schema/schema.ts';
 import { systemRandom } from '../base/random.ts';
-import type { ExitWith } from './output/terminal.ts';
-import { tell } from './output/terminal.ts';
+import { tell, type ExitWith } from './output/terminal.ts';
 
 export function defineVersion(command: Command): void {
   command.addOption(formatOption(['text', 'json'])).action((options: { output: string }) => {

@@ -59,7 +59,7 @@ export interface EngineOptions extends SyncEnvironment {
   readonly random: Random;
   /** Undefined: copies of objects that are gone are deleted. */
   readonly identity?: Pick<VirtualIdentity, 'objection'> | undefined;
-  /** False: the host is a bare API server, where nobody mirrors Endpoints. Default true. */
+  /** False: the host runs no controllers, so Endpoints are not mirrored to slices. Default true. */
   readonly hasHostControllers?: boolean;
 }
 

@@ -24,7 +24,7 @@ import { sleep, systemClock } from '../../base/clock.ts';
 import { fileProblem, TerminalError } from '../../base/errors.ts';
 import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
 import { CONFIG_CHECKS } from '../../syncer/config-checks.ts';
-import type { ExitWith } from '../output/terminal.ts';
+import { tell, type ExitWith } from '../output/terminal.ts';
 import { formatListing, outputOption } from '../output/listing.ts';
 import {
   type Activity,
@@ -41,7 +41,6 @@ import { type DemoPage, startDemoPage } from './demo-page.ts';
 import { portOption } from '../page/page-server.ts';
 import { reloadOnChange, stopSignals } from '../process-lifecycle.ts';
 import { programParts } from '../installation.ts';
-import { tell } from '../output/terminal.ts';
 
 interface DemoOptions {
   readonly once?: boolean;

@@ -4,13 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { TerminalError } from '../../base/errors.ts';
-import { plainLines, plainText } from '../../base/excerpt.ts';
+import { plainText } from '../../base/excerpt.ts';
 import { parseLabelSelector, SelectorError, type LabelPredicate } from '../../kube/label-selector.ts';
 import { keyOf, parseKey, type KubeObject, type NamespacedName, type StringMap } from '../../kube/object.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, namespaceFilter, withConnection } from './hosted.ts';
-import type { ExitWith } from '../output/terminal.ts';
+import { tell, type ExitWith } from '../output/terminal.ts';
 import { formatListing, outputOption, resourceName, type ListedRow } from '../output/listing.ts';
 import { reportUnknownKind, knownKind } from '../kind-scope.ts';
 import { type Connection, readSnapshot, planSnapshot, type WorldPlan } from './snapshot.ts';
@@ -25,7 +25,6 @@ import {
   type StatusFacts,
   type SyncStatus,
 } from './object-status.ts';
-import { tell } from '../output/terminal.ts';
 
 interface StatusFlags {
   readonly kind?: string;
@@ -145,7 +144,7 @@ async function follow(
   const reportOnce = (error: unknown): undefined => {
     if (!(error instanceof TerminalError)) throw error;
     if (error.message !== reported)
-      tell(`warning: ${plainLines(error.message)}; the objects are read again every ${INTERVAL_MS / 1000} s`);
+      tell(`warning: ${error.message}; the objects are read again every ${INTERVAL_MS / 1000} s`);
     reported = error.message;
   };
   for (;;) {

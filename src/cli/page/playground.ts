@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { configFile, configWithoutFile, loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/config.ts';
 import { addConfigOptions, loaderInput } from '../config-options.ts';
-import type { ExitWith } from '../output/terminal.ts';
+import { tell, type ExitWith } from '../output/terminal.ts';
 import { portOption, startPageServer, type PageServer, type PageServerOptions } from './page-server.ts';
 import { PlaygroundSession } from './playground-session.ts';
 import { readFileSync } from 'node:fs';
@@ -14,7 +14,6 @@ import { configJsonSchema } from '../../config/schema/schema.ts';
 import type { PatchConfig } from '../../config/config.ts';
 import { printObject } from '../output/objects.ts';
 import { stopSignals } from '../process-lifecycle.ts';
-import { tell } from '../output/terminal.ts';
 
 const FIELDS = [
   'name',

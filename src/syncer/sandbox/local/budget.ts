@@ -5,7 +5,7 @@ const CHARACTERS_PER_EVALUATION = 64 * 1024;
 const NODES_PER_OBJECT = 100_000;
 const CHARACTERS_PER_OBJECT = 1024 * 1024;
 
-/** Thrown where the sandbox has to evaluate. No error: nobody reads a stack of it. */
+/** Thrown where the sandbox has to evaluate. */
 const DECLINED = Symbol('declined');
 
 export function decline(): never {
