@@ -147,6 +147,7 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
     gate: (virtual, service, gateOptions) => exclusion(virtual, options) ?? serviceGate(service, gateOptions),
     unmappedNamespace,
     needsRecreation,
+    hasStandIn: (wanted, actual) => !isForOtherReaders(wanted, actual),
     noticesOf(virtual) {
       const service = serviceKeyOf(virtual);
       if (service === undefined) return [];
@@ -169,12 +170,16 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
 /** The address type is immutable. kube-proxy keeps the addresses of a slice by its Service, so that one that moves stays in the old Service as well.
  * A controller cannot update a slice that is its own no longer, and then makes no other one for the Service either: it has to see a deletion. */
 function needsRecreation(wanted: KubeObject, actual: KubeObject): boolean {
-  const [next = {}, now = {}] = [wanted.metadata.labels, actual.metadata.labels];
-  const manager = now[MANAGED_BY] ?? OURS;
+  const manager = actual.metadata.labels?.[MANAGED_BY] ?? OURS;
+  const isOtherManager = manager !== OURS && wanted.metadata.labels?.[MANAGED_BY] !== manager;
+  return isForOtherReaders(wanted, actual) || isOtherManager;
+}
+
+/** The addresses are those of another Service or family. */
+function isForOtherReaders(wanted: KubeObject, actual: KubeObject): boolean {
   return (
     wanted['addressType'] !== actual['addressType'] ||
-    next[SERVICE_NAME] !== now[SERVICE_NAME] ||
-    (manager !== OURS && next[MANAGED_BY] !== manager)
+    wanted.metadata.labels?.[SERVICE_NAME] !== actual.metadata.labels?.[SERVICE_NAME]
   );
 }
 

@@ -76,6 +76,8 @@ export interface SyncedKind {
   isMadeByController(host: KubeObject): boolean;
   /** The API server rejects this change of the host copy, or its readers miss it, so the copy has to be deleted and created again. */
   needsRecreation(wanted: KubeObject, actual: KubeObject): boolean;
+  /** Of what is created again: its readers would miss it until then, and take another object with the same content for it. */
+  hasStandIn(wanted: KubeObject, actual: KubeObject): boolean;
   noticeOfGate(reason: string): RecordedEvent | undefined;
   /** Merge patch for the status of the virtual object; undefined if it equals the host's. `host` undefined: the copy is gone. */
   readonly statusPatch: (virtual: KubeObject, host: KubeObject | undefined) => JsonObject | undefined;
@@ -98,6 +100,7 @@ export const PLAIN_KIND = {
   deletesAlong: [],
   isMadeByController: () => false,
   needsRecreation: () => false,
+  hasStandIn: () => false,
   noticeOfGate: () => undefined,
   statusPatch: () => undefined,
   hasStatus: false,

@@ -1,7 +1,16 @@
 /** Deletes copies, and virtual objects whose copy a user has deleted. */
 
 import { invariant } from '../../base/errors.ts';
-import { isTerminating, parseKey, type KubeObject, type ObjectKey } from '../../kube/object.ts';
+import {
+  isTerminating,
+  keyOf,
+  parseKey,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+} from '../../kube/object.ts';
+import { isAlreadyExists } from '../../kube/status-error.ts';
+import { standInFor } from '../translate/stand-in.ts';
 import { isMissedByCache } from './cache-refresh.ts';
 import { STALE, type Again, type ReconcileResult, type Wait } from './controller.ts';
 import type { Observation } from './decide.ts';
@@ -69,21 +78,43 @@ export async function deleteStray(
   sync.released({ namespace, name });
 }
 
+/** `wanted`: in place of `host`, which cannot become it. */
 export async function deleteToRecreate(
   sync: KindSync,
   { key, target }: Observation,
   host: KubeObject,
+  wanted: KubeObject,
 ): Promise<ReconcileResult> {
   const reason = 'it cannot be updated in place';
   invariant(target, 'a copy that is updated has a target');
   if (isTerminating(host)) return WAITING_FOR_FINALIZERS;
   if (!sync.areDependentsRead(target)) return dependentsFirst(reason);
+  if (sync.kind.hasStandIn(wanted, host)) await createStandIn(sync, wanted);
   const outcome = await sync.writers.host.delete(target, host.metadata.uid ?? '', reason);
   const state = sync.states.of(key);
   state.synced = undefined;
   state.isCopied = true;
   // A dry run leaves the copy in place, so a requeue would delete it again in an endless loop.
   return outcome === 'dryRun' ? { outcome: 'deleted', reason } : { outcome: 'deleted', reason, waitMs: 0 };
+}
+
+async function createStandIn(sync: KindSync, wanted: KubeObject): Promise<void> {
+  try {
+    await sync.writers.host.create(standInFor(wanted), 'stands in for the copy');
+  } catch (error) {
+    // Of a daemon that ended.
+    if (!isAlreadyExists(error)) throw error;
+  }
+}
+
+/** Deletes a stand-in once the copy is there. */
+export async function endStandIn(
+  sync: KindSync,
+  { metadata: { namespace = '', name, uid = '' } }: KubeObject,
+  target: NamespacedName | undefined,
+): Promise<void> {
+  const isThere = target !== undefined && sync.host.get(keyOf(target)) !== undefined;
+  if (isThere) await sync.writers.host.delete({ namespace, name }, uid, 'the copy is there again');
 }
 
 export async function deleteVirtual(

@@ -19,6 +19,7 @@ import type { SyncedKind } from '../kinds/kind.ts';
 import type { PatchPipeline, TranslatedReference } from '../patch/types.ts';
 import { recordedRevision, recordOf } from '../translate/last-synced.ts';
 import { namedVirtual, ownershipOf, virtualOf } from '../translate/bookkeeping.ts';
+import { isStandIn } from '../translate/stand-in.ts';
 import type { NameTranslator } from '../translate/types.ts';
 import { Controller, type Reconcile, type ReconcileResult } from './controller.ts';
 import { CopyForge, type ForeignService } from './copy.ts';
@@ -250,6 +251,7 @@ export class KindSync {
     // Seen by a standby, a deletion is the leader's. A copy that a restored host never had was not deleted by a user.
     if (!this.#isWorking || mayBeRestored === true) return false;
     if (this.#ownDeletions.get(object.metadata.uid ?? '') === true) return false;
+    if (isStandIn(object, this.names.toHost(parseKey(key)))) return false;
     const virtualUid = this.#copiedUid(key, object);
     if (virtualUid === undefined) return false;
     const state = this.states.of(key);

@@ -118,7 +118,7 @@ async function writePair(sync: KindSync, seen: SeenPair, merged: MergedCopy): Pr
   if (merged.host !== undefined && kind.needsRecreation(merged.host, host)) {
     // A change of the host would be lost with the copy.
     if (merged.virtual !== undefined) await patchVirtual(sync, seen, merged.virtual, recordOf(host));
-    return deleteToRecreate(sync, seen, host);
+    return deleteToRecreate(sync, seen, host, merged.host);
   }
   // Before the write, because its response may be lost.
   if (merged.host !== undefined && merged.virtual !== undefined)

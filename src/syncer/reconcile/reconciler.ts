@@ -14,6 +14,7 @@ import {
 import { hasSelector } from '../kinds/kind.ts';
 import { recordOf } from '../translate/last-synced.ts';
 import { ownershipOf } from '../translate/bookkeeping.ts';
+import { isStandIn } from '../translate/stand-in.ts';
 import {
   afterConflict,
   isVirtualBehind,
@@ -30,6 +31,7 @@ import {
   deleteToRecreate,
   deleteVirtual,
   dependentsFirst,
+  endStandIn,
   forget,
   HOST_DELETED,
 } from './copy-deletion.ts';
@@ -51,6 +53,8 @@ import { awaitEnd } from './termination.ts';
 /** Interval between reads of a host Service that prevents a take-over: doubles up to the second. */
 const TAKE_OVER_BASE_MS = 1000;
 const TAKE_OVER_MAX_MS = 5 * 60_000;
+/** Decisions after which there is a copy, which its stand-in waits for. */
+const COPYING: ReadonlySet<Decision['kind']> = new Set(['create', 'update', 'rewrite', 'takeOver']);
 
 export async function reconcile(sync: KindSync, key: ObjectKey): Promise<ReconcileResult> {
   let isPostponed = false;
@@ -75,8 +79,12 @@ async function attempt(sync: KindSync, key: ObjectKey): Promise<ReconcileResult>
   if (isUpdate && isUnchanged(sync, seen)) return UNCHANGED;
   const { kind, environment } = sync;
   try {
-    for (const stray of seen.strays) await deleteStray(sync, stray);
+    const standIns = COPYING.has(decision.kind)
+      ? seen.strays.filter((stray) => isStandIn(stray, seen.target))
+      : [];
+    for (const stray of seen.strays) if (!standIns.includes(stray)) await deleteStray(sync, stray);
     const result = await act(sync, decision, seen);
+    for (const standIn of standIns) await endStandIn(sync, standIn, seen.target);
     environment.listener?.decided(kind, seen, decision);
     return result.outcome === 'created' && isJoined(seen, observe(sync, key))
       ? { ...result, waitMs: 0 }
@@ -237,6 +245,7 @@ async function refuseCopy(
   { refusal, service }: RefusedCopy,
 ): Promise<ReconcileResult> {
   sync.states.awaitService(seen.key, service);
+  for (const stray of seen.strays) if (isStandIn(stray, seen.target)) await deleteStray(sync, stray);
   return isOverOwnCopy(decision) ? deleteCopy(sync, seen, refusal.reason) : refuse(sync, seen, refusal);
 }
 
@@ -290,7 +299,7 @@ async function rewriteCopy(sync: KindSync, seen: Observation, reason: string): P
   if (await isVirtualBehind(sync, virtual, host, true)) return STALE;
   const copy = await sync.forge.fresh(placed(seen), sync.states.of(seen.key).lastSync(virtual));
   sync.report(seen.virtual, ...copy.notAllowed.map(notAllowedNotice));
-  if (sync.kind.needsRecreation(copy.host, host)) return deleteToRecreate(sync, seen, host);
+  if (sync.kind.needsRecreation(copy.host, host)) return deleteToRecreate(sync, seen, host, copy.host);
   // Without its finalizers, an object that is being deleted is removed before another client is done with it.
   const { resourceVersion, uid = '', finalizers } = host.metadata;
   const kept = finalizers === undefined ? {} : { finalizers };
