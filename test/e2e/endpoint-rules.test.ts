@@ -12,6 +12,7 @@ import {
   changed,
   GOOD_IPS,
   REFUSED,
+  SERVICE_NAMES,
   SERVICE_REFUSED,
   SERVICE_TAKEN,
   SLICE_ADDRESSES,
@@ -130,6 +131,11 @@ describe('a kube-apiserver', () => {
     expect(status === 201).toBe(since === undefined || isRejected(since));
   });
 
+  test.each(SERVICE_NAMES)('accepts a Service with the name %s', async (name, since) => {
+    const { status } = await send(changed(['metadata', 'name'], name, VALID_SERVICE), SERVICES);
+    expect(status === 201).toBe(since === undefined || isRejected(since));
+  });
+
   test.each(SERVICE_REFUSED)('rejects a Service with %j = %j', async (path, value) => {
     expect([400, 422]).toContain((await send(changed(path, value, VALID_SERVICE), SERVICES)).status);
   });
@@ -148,6 +154,13 @@ describe('a kube-apiserver', () => {
 
     test.each(SLICE_TAKEN)('accepts %j = %j', async (path, value) => {
       expect(await createSlice(changed(path, value, VALID_SLICE))).toBe(201);
+    });
+
+    test('keeps hints for nodes, or leaves them out before 1.34', async () => {
+      const hints = { forNodes: [{ name: 'node' }] };
+      const { body } = await send(changed(['endpoints', 0, 'hints'], hints, VALID_SLICE), SLICES);
+      const isKept = JSON.stringify(body).includes('"forNodes":');
+      expect(isKept).toBe(isRejected('1.34'));
     });
 
     test.each(SLICE_ADDRESSES)(

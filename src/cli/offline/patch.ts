@@ -27,6 +27,7 @@ import { pipelineOptions, sandboxSettings } from '../../syncer/translation.ts';
 import { withHostNamespace, addConfigOptions, loaderInput } from '../config-options.ts';
 import { type ExitWith, reportProblems, tell } from '../output/terminal.ts';
 import { printObject, readObject } from '../output/objects.ts';
+import { warnOfOlder } from '../output/older-versions.ts';
 
 const FIELDS = [
   'name',
@@ -87,6 +88,7 @@ async function patch(command: Command, flags: PatchFlags): Promise<number> {
     );
   }
   process.stdout.write(printObject(result.object, flags.output));
+  if (flags.reverse !== true) warnOfOlder(asObject(result.object));
   return 0;
 }
 

@@ -8,6 +8,7 @@ import { asJson, objectKey } from '../../kube/object.ts';
 import { addConfigOptions, loaderInput } from '../config-options.ts';
 import { type ExitWith, describeFailure, showProgress, tell } from '../output/terminal.ts';
 import { readObjects, printObject } from '../output/objects.ts';
+import { warnOfOlder } from '../output/older-versions.ts';
 import { NO_EFFECT } from '../../syncer/kinds/kind.ts';
 import {
   placedWorld,
@@ -66,6 +67,7 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
   print(rendered, flags.output);
   // The other direction imports nothing from these files.
   if (!isReverse) printNotes(events);
+  if (!isReverse) for (const one of rendered) if (one.kind === 'object') warnOfOlder(one.object);
   if (!isReverse) for (const object of missing) tell(`note: ${object} ${IN_NO_FILE}`);
   return rendered.some(({ kind }) => kind === 'failed') ? 1 : 0;
 }

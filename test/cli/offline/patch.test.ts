@@ -34,6 +34,24 @@ subsets:
 `;
 
 describe('patch', () => {
+  test('warns of a result that only newer versions of Kubernetes take', async () => {
+    const patches = file(`
+- path: spec.trafficDistribution
+  expression: '"PreferSameNode"'
+`);
+    const service = `
+apiVersion: v1
+kind: Service
+metadata: {name: db, namespace: shop}
+spec: {type: ClusterIP, ports: [{port: 80, targetPort: 80}], trafficDistribution: PreferClose}
+`;
+    const { code, err } = await patch(['--patches', patches], service);
+    expect(err).toBe(
+      'warning: Service shop/db: spec.trafficDistribution: Kubernetes before 1.34 refuses "PreferSameNode"\n',
+    );
+    expect(code).toBe(0);
+  });
+
   test('prints the patched object', async () => {
     const patches = file(`
 - path: subsets[*].addresses[*].hostname

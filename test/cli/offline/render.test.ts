@@ -56,6 +56,26 @@ function documents(): unknown[] {
 }
 
 describe('render', () => {
+  test('warns of what only newer versions of Kubernetes take', async () => {
+    const services = file(
+      'services.yaml',
+      'endpointSyncer: {name: vc, host: {namespace: host}, services: sync}',
+    );
+    const spread = `apiVersion: v1
+kind: Service
+metadata: {name: 1-db, namespace: shop, uid: u1}
+spec: {type: LoadBalancer, ports: [{port: 80, targetPort: 80}], trafficDistribution: PreferSameNode}
+`;
+    expect(await render('--config', services, '-f', file('spread.yaml', spread))).toBe(0);
+    expect(err).toBe(
+      'warning: Service host/1-db-x-shop-x-vc: metadata.name: Kubernetes before 1.36 refuses a name that begins with a digit, as 1-db-x-shop-x-vc does\n' +
+        'warning: Service host/1-db-x-shop-x-vc: spec.trafficDistribution: Kubernetes before 1.34 refuses "PreferSameNode"\n',
+    );
+    const older = spread.replace('1-db', 'db').replace('SameNode', 'Close');
+    expect(await render('--config', services, '-f', file('older.yaml', older))).toBe(0);
+    expect(err).toBe('');
+  });
+
   test('prints the host objects, and the reasons for skipped ones', async () => {
     expect(await render('--config', config, '-f', web)).toBe(0);
     expect(documents()).toMatchObject([

@@ -316,6 +316,9 @@ export const VALID_SERVICE: JsonObject = {
   },
 };
 
+/** Names of a Service that a kube-apiserver takes; `since`: as below. */
+export const SERVICE_NAMES: [name: string, since?: string][] = [['db-1'], ['1-db', '1.36'], ['1', '1.36']];
+
 const SERVICE_PORT: Path = ['spec', 'ports', 0];
 
 /** What a kube-apiserver rejects in a Service. */
@@ -364,6 +367,9 @@ export const SERVICE_REFUSED: [Path, JsonValue | undefined][] = [
 export const SERVICE_TAKEN: [Path, JsonValue | undefined, since?: string][] = [
   // Older ones keep the kubelet's port from a load balancer.
   [['spec', 'ports', 0, 'port'], 10_250, '1.33'],
+  [['spec', 'trafficDistribution'], 'PreferClose'],
+  [['spec', 'trafficDistribution'], 'PreferSameZone', '1.34'],
+  [['spec', 'trafficDistribution'], 'PreferSameNode', '1.34'],
   [['spec', 'ports', 0, 'targetPort'], ''],
   [['spec', 'ports', 0, 'targetPort'], 0],
   [['spec', 'ports', 0, 'protocol'], ''],
