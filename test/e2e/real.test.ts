@@ -21,6 +21,7 @@ import { otherClusterScenarios, restartScenarios } from '../scenarios/restart.ts
 import { requireServiceScenarios, selectionScenarios } from '../scenarios/service-gate.ts';
 import { serviceScenarios } from '../scenarios/services.ts';
 import { sliceLifecycleScenarios } from '../scenarios/slice-lifecycles.ts';
+import { copiedServiceScenarios } from './copied-services.ts';
 import { hostControllerScenarios } from './host-controllers.ts';
 import { newRealWorld } from './real-world.ts';
 import { upgradeScenarios } from '../scenarios/upgrade.ts';
@@ -44,6 +45,7 @@ raceScenarios(newRealWorld);
 recordedBeforeScenarios(newRealWorld);
 faultScenarios(newRealWorld);
 hostControllerScenarios(newRealWorld);
+copiedServiceScenarios(newRealWorld);
 dryRunScenarios(newRealWorld);
 serviceScenarios(newRealWorld);
 handOverScenarios(newRealWorld);

@@ -17,7 +17,7 @@ const OUTPUT_BYTES_MAX = 256 * 1024 * 1024;
 export function goProgram<Result>(folder: string): (inputs: readonly unknown[]) => Result[] {
   let file: string | undefined;
   return (inputs) => {
-    file ??= built(folder);
+    file ??= builtGoProgram(folder);
     const input = inputs.map((one) => `${JSON.stringify(one)}\n`).join('');
     const output = execFileSync(file, { input, encoding: 'utf8', maxBuffer: OUTPUT_BYTES_MAX });
     const lines = output === '' ? [] : output.trimEnd().split('\n');
@@ -25,8 +25,10 @@ export function goProgram<Result>(folder: string): (inputs: readonly unknown[]) 
   };
 }
 
-function built(folder: string): string {
+/** Path of the program that the main package in `folder` builds to. With the flags of the Kubernetes programs, whose packages Go has compiled then. */
+export function builtGoProgram(folder: string): string {
   const file = join(mkdtempSync(join(tmpdir(), 'go-program-')), 'program');
-  execFileSync('go', ['build', '-o', file, '.'], { cwd: folder });
+  const env = { ...process.env, CGO_ENABLED: '0' };
+  execFileSync('go', ['build', '-trimpath', '-o', file, '.'], { cwd: folder, env });
   return file;
 }

@@ -1,0 +1,186 @@
+/** Traffic to copies, as kube-proxy's own reader of slices routes it: no address that was right, and still is, is missing at any moment. */
+
+import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../src/base/json.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { slice, whenSlice } from '../scenarios/endpoint-slices.ts';
+import { LAST_SYNCED } from '../scenarios/expected-copy.ts';
+import { sliceOfVcluster } from '../scenarios/hand-over.ts';
+import { subset } from '../scenarios/objects.ts';
+import { plain } from '../scenarios/services.ts';
+import { pair, type World } from '../scenarios/world.ts';
+import { newRealWorld } from './real-world.ts';
+import { SliceReader } from './slice-reader.ts';
+
+const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
+const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
+const SLICES_ALONE: JsonObject = { sync: { toHost: { endpoints: { enabled: false } } } };
+const [FIRST, SECOND, THIRD] = ['10.1.0.1', '10.1.0.2', '10.1.0.3'];
+
+type Kind = 'Endpoints' | 'EndpointSlice';
+
+interface Condition {
+  readonly ready: boolean;
+  readonly serving?: boolean;
+  readonly terminating?: boolean;
+}
+
+/** With a Service on both sides, which vCluster would have copied. */
+async function withService(world: World, key: string): Promise<readonly [string, string]> {
+  await world.virtual.create('Service', plain(key));
+  const hostKey = world.hostKey(key);
+  await world.host.create('Service', plain(hostKey.join('/')));
+  return hostKey;
+}
+
+/** What changes the addresses of an object of the kind. */
+function addressesOf(
+  kind: Kind,
+  ips: readonly string[],
+  conditions: Condition = { ready: true },
+): JsonObject {
+  return kind === 'Endpoints'
+    ? ({ subsets: [subset(...ips)] } as unknown as JsonObject) // raw JSON from here
+    : { endpoints: ips.map((ip) => ({ addresses: [ip], conditions: { ...conditions } })) };
+}
+
+async function create(world: World, kind: Kind, key: string, ips: readonly string[]): Promise<void> {
+  const object = slice(key, pair(key)[1]);
+  if (kind === 'Endpoints') await world.createVirtual(key, { subsets: [subset(...ips)] });
+  else await world.virtual.create(kind, { ...object, ...addressesOf(kind, ips) });
+}
+
+function routes(ips: readonly string[]): readonly string[] {
+  return ips.map((ip) => `${ip}:80`);
+}
+
+/** From the first moment in which it was there. */
+function momentsWithout(
+  reader: SliceReader,
+  of: readonly [string, string],
+  ip: string,
+): readonly (readonly string[])[] {
+  const states = reader.routesOf(of);
+  const [route = ''] = routes([ip]);
+  return states
+    .slice(states.findIndex((state) => state.includes(route)))
+    .filter((state) => !state.includes(route));
+}
+
+describe.for(['Endpoints', 'EndpointSlice'] as const)('traffic to copies of %s', (kind) => {
+  test('goes to each address for as long as the object has it', async () => {
+    await using world = await newRealWorld();
+    await using reader = await SliceReader.start(world.clusters.host.kubeconfigPath, world.hostNamespace);
+    const first = await world.startDaemon();
+    const key = 'default/steady';
+    const hostKey = await withService(world, key);
+    await create(world, kind, key, [FIRST]);
+    await reader.whenRoutes(hostKey, routes([FIRST]));
+    const steps = [[FIRST, SECOND], [FIRST, SECOND, THIRD], [FIRST, THIRD], [FIRST]];
+    for (const ips of steps) {
+      await world.virtual.merge(kind, pair(key), addressesOf(kind, ips));
+      await reader.whenRoutes(hostKey, routes(ips));
+    }
+    for (const labels of [{ app: 'web' }, { app: null }]) {
+      await world.virtual.merge(kind, pair(key), { metadata: { labels } });
+      await world.settle(first);
+    }
+    await first.terminate();
+    const second = await world.startDaemon();
+    await world.settle(second);
+    await world.clusters.stop('controllers');
+    await world.clusters.start('controllers');
+    await world.virtual.merge(kind, pair(key), addressesOf(kind, [FIRST, SECOND]));
+    await reader.whenRoutes(hostKey, routes([FIRST, SECOND]));
+    expect(momentsWithout(reader, hostKey, FIRST)).toEqual([]);
+    await world.virtual.delete(kind, ...pair(key));
+    await reader.whenRoutes(hostKey, []);
+  });
+});
+
+describe('traffic to copies of EndpointSlices', () => {
+  test('goes to an address that terminates while it is the only one that serves', async () => {
+    await using world = await newRealWorld();
+    await using reader = await SliceReader.start(world.clusters.host.kubeconfigPath, world.hostNamespace);
+    await world.startDaemon();
+    const key = 'default/ending';
+    const hostKey = await withService(world, key);
+    await create(world, 'EndpointSlice', key, [FIRST]);
+    await reader.whenRoutes(hostKey, routes([FIRST]));
+    const terminating = { ready: false, serving: true, terminating: true };
+    const ending = addressesOf('EndpointSlice', [FIRST], terminating);
+    await world.virtual.merge('EndpointSlice', pair(key), ending);
+    await whenSlice(world, key, (copy) => JSON.stringify(copy['endpoints']).includes('"terminating":true'));
+    expect(momentsWithout(reader, hostKey, FIRST)).toEqual([]);
+    const replaced = { endpoints: [ending, addressesOf('EndpointSlice', [SECOND])].flatMap(endpointsIn) };
+    await world.virtual.merge('EndpointSlice', pair(key), replaced);
+    await reader.whenRoutes(hostKey, routes([SECOND]));
+    expect(reader.routesOf(hostKey).filter((state) => state.length === 0)).toEqual([]);
+  });
+
+  test('follows a slice to another Service, and leaves the one that it had', async () => {
+    await using world = await newRealWorld();
+    await using reader = await SliceReader.start(world.clusters.host.kubeconfigPath, world.hostNamespace);
+    await world.startDaemon();
+    const [from, to] = [world.hostKey('default/from'), world.hostKey('default/to')];
+    // No Service of the old name exists, and its Service is created after the move.
+    await world.virtual.create('EndpointSlice', slice('default/moving', 'from'));
+    await reader.whenRoutes(from, routes([FIRST]));
+    const labels = { 'kubernetes.io/service-name': 'to' };
+    await world.virtual.merge('EndpointSlice', ['default', 'moving'], { metadata: { labels } });
+    await reader.whenRoutes(to, routes([FIRST]));
+    await reader.whenRoutes(from, []);
+    await world.virtual.merge('EndpointSlice', ['default', 'moving'], {
+      metadata: { labels: { 'kubernetes.io/service-name': null } },
+    });
+    await reader.whenRoutes(to, []);
+    expect(reader.routesOf(from)).toEqual([routes([FIRST]), []]);
+  });
+});
+
+describe('traffic to copies that vCluster made', () => {
+  test.for([
+    ['Endpoints and slices', {}],
+    ['slices alone', SLICES_ALONE],
+  ] as const)('stays when this program takes them over and ends, with the sync of %s', async ([, config]) => {
+    await using world = await newRealWorld();
+    await using reader = await SliceReader.start(world.clusters.host.kubeconfigPath, world.hostNamespace);
+    const key = 'default/db';
+    const hostKey = await withService(world, key);
+    const byHand = await world.virtual.create('EndpointSlice', slice('default/by-hand', 'db'));
+    const { uid = '' } = byHand.metadata;
+    await world.host.create('EndpointSlice', sliceOfVcluster(world, 'default/by-hand', { uid }));
+    // vCluster copies what the virtual cluster's mirroring controller has made of Endpoints, and that of the host adopts the copy.
+    const labels = { [MANAGED_BY]: MIRRORING };
+    const other = { endpoints: [{ addresses: [SECOND], conditions: { ready: true } }] };
+    const mirrored = slice('default/db-abcde', 'db', { labels, ...other });
+    const virtual = await world.virtual.create('EndpointSlice', mirrored);
+    await world.createVirtual(key, { subsets: [subset(SECOND)] });
+    const before = sliceOfVcluster(world, 'default/db-abcde', { labels, uid: virtual.metadata.uid ?? '' });
+    const { labels: marker, annotations } = world.bookkeeping('Endpoints', key);
+    await world.clusters.stop('controllers');
+    await world.host.create('EndpointSlice', { ...before, ...other });
+    await world.host.create('Endpoints', {
+      apiVersion: 'v1',
+      kind: 'Endpoints',
+      metadata: { namespace: hostKey[0], name: hostKey[1], labels: marker, annotations },
+      ...addressesOf('Endpoints', [SECOND]),
+    });
+    await reader.whenRoutes(hostKey, routes([FIRST, SECOND]));
+    const daemon = await world.startDaemon({ config });
+    const isTaken = ({ metadata }: KubeObject): boolean => metadata.annotations?.[LAST_SYNCED] !== undefined;
+    await whenSlice(world, 'default/by-hand', isTaken);
+    if (config === SLICES_ALONE) await whenSlice(world, 'default/db-abcde', isTaken);
+    else await world.whenCopy(key, isTaken);
+    await world.whenIdle(daemon);
+    await world.clusters.start('controllers');
+    await daemon.terminate();
+    for (const ip of [FIRST, SECOND]) expect(momentsWithout(reader, hostKey, ip)).toEqual([]);
+    const left = await world.host.list('EndpointSlice', world.hostNamespace);
+    expect(left.filter(({ metadata }) => metadata.name.endsWith('-stand-in'))).toEqual([]);
+  });
+});
+
+function endpointsIn({ endpoints }: JsonObject): readonly JsonObject[] {
+  return (endpoints ?? []) as unknown as readonly JsonObject[]; // of this file
+}
