@@ -240,16 +240,18 @@ function stated(annotations: Readonly<Record<string, string>>) {
   };
 }
 
-/** A copy names the virtual object whose place it is at, under one of the configurations. */
+/** A copy names the virtual object whose place it is at, under one of the configurations, or stands in there. */
 function misplaced(
   object: KubeObject,
   virtual: { readonly namespace: string; readonly name: string },
 ): string | undefined {
   if (![HOST_NAMESPACE, MAPPED_NAMESPACE].includes(object.metadata.namespace ?? ''))
     return 'it is in a foreign namespace';
-  const isInPlace = [true, false].some(
-    (isMapped) => hostKeyOf(virtual, { isMapped, naming: 'short' }) === objectKey(object),
-  );
+  const isInPlace = [true, false].some((isMapped) => {
+    const place = hostKeyOf(virtual, { isMapped, naming: 'short' });
+    const isStandIn = object.kind === 'EndpointSlice' && `${place}-stand-in` === objectKey(object);
+    return isStandIn || place === objectKey(object);
+  });
   return isInPlace ? undefined : `it names ${keyOf(virtual)}`;
 }
 

@@ -78,6 +78,7 @@ class Draw {
     const roll = this.#random();
     if (roll < 0.02) return this.#takenPlace();
     if (roll < 0.04) return this.#interruptedEdit();
+    if (roll > 0.88 && roll < 0.9 && settings.areSlicesSynced) return this.#adoptedSlice();
     if (roll > 0.9 && roll < 0.92) return this.#restoredEdit();
     if (roll < 0.06) return settings.hasReferences ? this.#editedImport() : this.#restartedWithOldList();
     if (roll > 0.98) return this.#editedOnBothSides();
@@ -109,6 +110,16 @@ class Draw {
     if (roll < 0.94 || !isDeletion)
       return { kind: 'addresses', plural, side, object, ips: 1 + this.#below(3) };
     return { kind: 'delete', plural, side, object };
+  }
+
+  /** A controller of the host makes the copy its own, so that it is deleted and created again behind a stand-in. */
+  #adoptedSlice(): Scene {
+    const place = { plural: 'endpointslices', object: this.#below(VIRTUAL_NAMES.length) } as const;
+    const label = { kind: 'label', side: 'host', key: MANAGED_BY, value: 'custom', ...place } as const;
+    return [
+      { afterMs: 0, action: this.#put(place.plural, place.object) },
+      { afterMs: 500 + this.#random() * 5000, action: label },
+    ];
   }
 
   #label(place: { plural: SyncedPlural; side: Side; object: number }): Action {

@@ -188,6 +188,12 @@ export const MUTANTS: readonly Mutant[] = [
     replacement: 'const copy = copyKey === hostKey ? host.get("") : undefined;',
   },
   {
+    name: 'reconciler: stand-ins stay',
+    file: RECONCILER,
+    snippet: 'await endStandIn(sync, standIn, seen.target);',
+    replacement: 'continue;',
+  },
+  {
     name: 'reconciler: refusals are not reported',
     file: RECONCILER,
     snippet: '  sync.report(seen.virtual, warning(reason, note));\n',
