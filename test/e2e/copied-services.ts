@@ -83,6 +83,26 @@ export function copiedServiceScenarios(newWorld: NewWorld): void {
       expect((await world.virtual.get('Service', ...pair(key)))['spec']).not.toMatchObject(allocated);
     });
 
+    test('are created again each time that another client deletes them, with nothing behind them', async () => {
+      await using world = await newWorld();
+      const daemon = await world.startDaemon({ config: SERVICES });
+      const key = 'default/deleted';
+      await world.virtual.create('Service', plain(key, { spec: { type: 'NodePort' } }));
+      await world.createVirtual(key);
+      let copy = await whenService(world, key);
+      await world.deleteVirtual(key);
+      await world.host.whenGone('Endpoints', world.hostKey(key));
+      await beside(world, controllers, async () => {
+        for (let round = 0; round < 3; round++) {
+          const { uid } = copy.metadata;
+          await world.host.delete('Service', ...world.hostKey(key));
+          copy = await whenService(world, key, ({ metadata }) => metadata.uid !== uid);
+        }
+      });
+      await world.settle(daemon);
+      expect((await whenService(world, key)).metadata.uid).toBe(copy.metadata.uid);
+    });
+
     test('have the addresses of a slice that moves to one, and those that it leaves have none', async () => {
       await using world = await newWorld();
       await using reader = await SliceReader.start(world.clusters.host.kubeconfigPath, world.hostNamespace);

@@ -241,6 +241,26 @@ export function serviceScenarios(newWorld: NewWorld): void {
       await whenService(world, key, leadsTo('example.com'));
     });
 
+    test('of type ExternalName that name a Service without a copy are reported, also when that is created later', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      for (const isLater of [false, true]) {
+        const [key, target] = [`${ns}/alias-${isLater}`, `${ns}/target-${isLater}`];
+        const spec = {
+          type: 'ExternalName',
+          externalName: `target-${isLater}.${ns}.svc.cluster.local`,
+          ports: undefined,
+        };
+        const selecting = plain(target, { spec: { selector: { app: 'x' } } });
+        if (!isLater) await world.virtual.create('Service', selecting);
+        await world.virtual.create('Service', plain(key, { spec }));
+        await whenService(world, key);
+        if (isLater) await world.virtual.create('Service', selecting);
+        const note = await world.whenEvent(key, 'NoEffect', { kind: 'Service' });
+        expect(note).toContain(`Service "${target}", which is not copied to the host`);
+      }
+    });
+
     test('of the host beside those that are mapped are left alone', async ({ expect }) => {
       await using world = await newWorld();
       const there = `${world.hostNamespace}-a`;
