@@ -1,5 +1,7 @@
 /** Traffic to copies, as kube-proxy's own reader of slices routes it: no address that was right, and still is, is missing at any moment. */
 
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
@@ -11,6 +13,7 @@ import { plain } from '../scenarios/services.ts';
 import { pair, type World } from '../scenarios/world.ts';
 import { newRealWorld } from './real-world.ts';
 import { SliceReader } from './slice-reader.ts';
+import { suiteClusters } from './suite-clusters.ts';
 
 const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
 const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
@@ -180,6 +183,58 @@ describe('traffic to copies that vCluster made', () => {
     expect(left.filter(({ metadata }) => metadata.name.endsWith('-stand-in'))).toEqual([]);
   });
 });
+
+describe('traffic to the Pods of a Service that loses its selector', () => {
+  test('goes on until their slices are deleted as the Event says', async () => {
+    await using world = await newRealWorld();
+    await using reader = await SliceReader.start(world.clusters.host.kubeconfigPath, world.hostNamespace);
+    await using resources = new AsyncDisposableStack();
+    const key = 'default/selected';
+    const hostKey = world.hostKey(key);
+    resources.defer(await createPod(world));
+    const spec = { selector: { app: 'web' } };
+    await world.virtual.create('Service', plain(key, { spec }));
+    await world.host.create('Service', plain(hostKey.join('/'), { spec }));
+    await reader.whenRoutes(hostKey, [`${POD_IP}:8080`]);
+    await world.startDaemon();
+    await create(world, 'Endpoints', key, [FIRST]);
+    await world.virtual.merge('Service', pair(key), { spec: { selector: null } });
+    await world.host.merge('Service', hostKey, { spec: { selector: null } });
+    const note = await world.whenEvent(key, 'TakenOver');
+    await reader.whenRoutes(hostKey, [...routes([FIRST]), `${POD_IP}:8080`]);
+    const [, command = ''] = /: kubectl (.+)$/u.exec(note) ?? [];
+    const access = `--kubeconfig=${world.clusters.host.kubeconfigPath}`;
+    await promisify(execFile)(suiteClusters().kubectl, [access, ...command.split(' ')]);
+    await reader.whenRoutes(hostKey, routes([FIRST]));
+    expect(momentsWithout(reader, hostKey, FIRST)).toEqual([]);
+  });
+});
+
+const POD_IP = '10.9.9.9';
+
+/** A ready Pod on a Node, without a kubelet. Returns what deletes the Node; the Pod goes with its namespace. */
+async function createPod({ host, hostNamespace, vcluster }: World): Promise<() => Promise<void>> {
+  const pods = `/api/v1/namespaces/${hostNamespace}/pods`;
+  const containers = [{ name: 'web', image: 'example.com/web:1' }];
+  const metadata = { name: 'web', labels: { app: 'web' } };
+  const status = {
+    phase: 'Running',
+    podIP: POD_IP,
+    podIPs: [{ ip: POD_IP }],
+    conditions: [{ type: 'Ready', status: 'True' }],
+  };
+  const merge = 'application/merge-patch+json';
+  const answers = [
+    await host.request('POST', '/api/v1/nodes', { metadata: { name: vcluster } }),
+    await host.request('POST', pods, { metadata, spec: { nodeName: vcluster, containers } }),
+    await host.request('PATCH', `${pods}/web/status`, { status }, merge),
+  ];
+  expect(answers.map((answer) => answer.status)).toEqual([201, 201, 200]);
+  return async () => {
+    await host.request('DELETE', `${pods}/web?gracePeriodSeconds=0`);
+    await host.request('DELETE', `/api/v1/nodes/${vcluster}`);
+  };
+}
 
 function endpointsIn({ endpoints }: JsonObject): readonly JsonObject[] {
   return (endpoints ?? []) as unknown as readonly JsonObject[]; // of this file
