@@ -37,6 +37,7 @@ function run(
   return runHistory({ ...parts, settings: { ...SETTINGS, ...settings }, operations });
 }
 
+const OBJECT = { plural: 'endpoints', object: 0 } as const;
 const RESTORE = { kind: 'restore', downMs: 8000, outage: 'refused', passes: true } as const;
 
 test('with deleteVirtual, a host that was restored from a backup without a copy does not delete the virtual object', async () => {
@@ -490,6 +491,27 @@ test('an object that has opted out and whose copy is deleted imports nothing', a
   );
   expect(left).toEqual([]);
 });
+
+test.for<[string, boolean, readonly Action[]]>([
+  ['while the host is away', false, []],
+  ['before a restart', true, []],
+  ['and back in after it', false, [{ kind: 'optOut', ...OBJECT, side: 'virtual', isOut: false }]],
+])(
+  'the copy of an object that opts out %s stays where a configuration without mappings put it',
+  async ([_, isRestart, after]) => {
+    const left = await run(
+      [
+        { atMs: 1000, kind: 'put', object: 0, ...ENDPOINTS },
+        { atMs: 10_000, ...RESTORE, side: 'host', revisions: 0, downMs: 20_000 },
+        { atMs: 11_000, kind: 'configure', settings: { isMapped: true }, isRestart },
+        { atMs: 21_000, kind: 'optOut', ...OBJECT, side: 'virtual', isOut: true },
+        ...after.map((action) => ({ ...action, atMs: 60_000 })),
+      ],
+      {},
+    );
+    expect(left).toEqual([]);
+  },
+);
 
 test.each([0, 8, 16])(
   'an arrived value that the tenant changes back while another one is on its way is not restored (%i ms)',

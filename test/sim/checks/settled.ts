@@ -96,7 +96,7 @@ function isRecognisable(
   const isRecorded = isMarked && annotations['endpoint-syncer/last-synced'] !== undefined;
   // A copy that names another host object may be a clone, unless its own object is there.
   const isContradicted = (annotations['vcluster.loft.sh/object-host-name'] ?? name) !== name;
-  return isContradicted ? isRecorded && hasOriginal(plural, annotations, world) : isWhole || isRecorded;
+  return isContradicted ? isRecorded && objectOf(plural, annotations, world) !== undefined : isWhole || isRecorded;
 }
 
 /** Where the copy of the object belongs that the bookkeeping names. */
@@ -106,13 +106,14 @@ function statedPlace(annotations: Readonly<Record<string, string>>, { settings }
   return hostKeyOf({ namespace, name }, settings);
 }
 
-function hasOriginal(
+/** That the bookkeeping names. */
+function objectOf(
   plural: SyncedPlural,
   annotations: Readonly<Record<string, string>>,
   { virtual }: World,
-): boolean {
+): KubeObject | undefined {
   const name = annotations['vcluster.loft.sh/object-name'];
-  return virtual.get(plural, `${annotations['vcluster.loft.sh/object-namespace']}/${name}`) !== undefined;
+  return virtual.get(plural, `${annotations['vcluster.loft.sh/object-namespace']}/${name}`);
 }
 
 const BOOKKEEPING = 'vcluster.loft.sh/object-';
@@ -177,6 +178,8 @@ function orphans(plural: SyncedPlural, world: World): string[] {
     );
     if (!isProven && statedPlace(annotations, world) !== objectKey(copy)) return [];
     if (isUnseen(copy, world)) return [];
+    // That of an object that has opted out stays, also at the place of an earlier configuration.
+    if (isOptedOut(objectOf(plural, annotations, world))) return [];
     const isWanted = world.virtual
       .list(plural)
       .filter((virtual) => hostKeyOfObject(virtual, world.settings) === objectKey(copy))
