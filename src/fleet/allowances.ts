@@ -8,7 +8,7 @@ import { Expiring } from '../base/expiring.ts';
 import { limitedLogger, type Logger } from '../base/logger.ts';
 import { TokenBucket, type Rate } from '../base/token-bucket.ts';
 import type { TransportLimits } from '../kube/client/transport.ts';
-import { inputBudget, virtualLimits } from './member-limits.ts';
+import { inputBudget, loopShare, virtualLimits } from './member-limits.ts';
 
 export interface Allowance {
   /** Lines about the state are not left out because the sync writes many. */
@@ -29,6 +29,9 @@ export class Allowances {
   /** By namespace: those that no member has, of which there are as many as there were members at a time. */
   readonly #free: Expiring<string, Allowance[]>;
   readonly #loggers: Expiring<string, Logger>;
+  /** By namespace with members, of what all of them share. */
+  readonly #loops = new Map<string, { readonly loop: TokenBucket; members: number }>();
+  readonly #freeLoops: Expiring<string, TokenBucket>;
   /** Of all members. */
   readonly #input = inputBudget();
 
@@ -36,6 +39,7 @@ export class Allowances {
     this.#options = options;
     this.#free = new Expiring(options.clock, () => UNUSED_MS);
     this.#loggers = new Expiring(options.clock, () => UNUSED_MS);
+    this.#freeLoops = new Expiring(options.clock, () => UNUSED_MS);
   }
 
   /** For what is about no member. */
@@ -47,11 +51,17 @@ export class Allowances {
 
   take(namespace: string): Allowance {
     const { clock } = this.#options;
+    const shared = this.#loops.get(namespace) ?? {
+      loop: this.#freeLoops.get(namespace) ?? loopShare(clock),
+      members: 0,
+    };
+    shared.members += 1;
+    this.#loops.set(namespace, shared);
     return (
       this.#free.get(namespace)?.shift() ?? {
         logger: this.#limitedLogger(),
         syncLogger: this.#limitedLogger(),
-        virtualClient: virtualLimits(clock, this.#input),
+        virtualClient: virtualLimits(clock, this.#input, shared.loop),
         changes: new TokenBucket(CHANGES, clock),
       }
     );
@@ -59,6 +69,10 @@ export class Allowances {
 
   giveBack(namespace: string, allowance: Allowance): void {
     this.#free.set(namespace, [...(this.#free.get(namespace) ?? []), allowance]);
+    const shared = this.#loops.get(namespace);
+    if (shared === undefined || (shared.members -= 1) > 0) return;
+    this.#loops.delete(namespace);
+    this.#freeLoops.set(namespace, shared.loop);
   }
 
   #limitedLogger(): Logger {

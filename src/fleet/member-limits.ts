@@ -8,6 +8,7 @@ import { TokenBucket, type Rate } from '../base/token-bucket.ts';
 import type { FleetConfig } from '../config/config.ts';
 import type { BorrowedOptions } from '../kube/borrowed-client.ts';
 import { InputBudget } from '../kube/client/input-budget.ts';
+import { ReadPace } from '../kube/client/read-pace.ts';
 import type { TransportLimits } from '../kube/client/transport.ts';
 import type { CacheLimits, Excess } from '../kube/informer/cache-budget.ts';
 import type { Resource } from '../kube/object.ts';
@@ -17,8 +18,17 @@ import { SharedCaches } from './shared-caches.ts';
 
 const MIB = 2 ** 20;
 
-/** Bytes: of a list of 10 000 Endpoints, and of their changes. Bounds the processor time that reading takes. */
-const READ_RATE: Rate = { burst: 32 * MIB, perSecond: MIB / 2 };
+/** Bytes: of a list of 10 000 Endpoints. */
+const LIST_RATE: Rate = { burst: 32 * MIB, perSecond: MIB / 2 };
+/** Of the changes of as many objects as may be written at once: what is read cannot be written sooner. */
+const WATCH_RATE: Rate = { burst: 2 * MIB, perSecond: MIB / 2 };
+/** Milliseconds of the event loop: what an event costs has no bound in its bytes. Deciding and writing take as much again. */
+const LOOP_RATE: Rate = { burst: 500, perSecond: 100 };
+
+/** Of what reading takes: for all members of a namespace, whose owner chooses how many there are. */
+export function loopShare(clock: Clock): TokenBucket {
+  return new TokenBucket(LOOP_RATE, clock);
+}
 
 /** A watch has one connection, and one kind one watch: the synced kinds, Services, and what patches reference. */
 const WATCHES_MAX = 32;
@@ -27,12 +37,16 @@ const WATCHES_MAX = 32;
  * Of the clients of one member's virtual cluster, whose API server may return anything. What is being read is not in the caches yet: at most these
  * connections with a response each.
  */
-export function virtualLimits(clock: Clock, input: InputBudget): TransportLimits {
+export function virtualLimits(clock: Clock, input: InputBudget, loop: TokenBucket): TransportLimits {
   return {
     connections: 4,
     watchesMax: WATCHES_MAX,
     responseBytesMax: 4 * MIB,
-    pace: new TokenBucket(READ_RATE, clock),
+    pace: {
+      responses: new ReadPace({ bytes: new TokenBucket(LIST_RATE, clock), loop, clock }),
+      // Of their own: a list that may be large lets no watch be, and watches that are behind delay no list.
+      watches: new ReadPace({ bytes: new TokenBucket(WATCH_RATE, clock), loop, clock }),
+    },
     input,
   };
 }

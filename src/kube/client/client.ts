@@ -145,7 +145,7 @@ class RestClient implements WatchClient {
     });
     const path = collectionPath(resource, options.namespace ?? '') + query;
     const accept = options.isMetadataOnly === true ? METADATA : 'application/json';
-    const stream = new WatchStream(handler, this.#limits.responseBytesMax, this.#limits.pace);
+    const stream = new WatchStream(handler, this.#limits.responseBytesMax, this.#limits.pace?.watches);
     const call: Call = { method: 'GET', path, options, accept };
     const response = await this.#transport.send({ ...this.#httpRequest(call), stream });
     if (response.status > 299) throw this.#refusal(response, call);
@@ -188,9 +188,17 @@ class RestClient implements WatchClient {
     if (response.status > 299) throw this.#refusal(response, call);
     const { text } = response;
     if (text === '') return null;
+    const { pace } = this.#limits;
+    if (pace === undefined) return this.#parse(text, call);
     // A server that is read at a limited rate is not trusted.
-    const problem = this.#limits.pace === undefined ? undefined : parseProblem(text);
-    if (problem !== undefined) throw new ResponseTooLargeError(this.#what(call), `has ${problem}`);
+    return pace.responses.timed(() => {
+      const problem = parseProblem(text);
+      if (problem !== undefined) throw new ResponseTooLargeError(this.#what(call), `has ${problem}`);
+      return this.#parse(text, call);
+    });
+  }
+
+  #parse(text: string, call: Call): JsonValue {
     try {
       return parseJson(text);
     } catch (cause) {

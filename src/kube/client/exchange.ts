@@ -8,8 +8,8 @@ import type { Clock, Timer } from '../../base/clock.ts';
 import { TransportError } from '../types.ts';
 import { messageOf } from '../../base/errors.ts';
 import { InputBlocks } from '../../base/input-buffer.ts';
-import type { TokenBucket } from '../../base/token-bucket.ts';
 import type { InputBudget, InputShare } from './input-budget.ts';
+import type { ReadPace } from './read-pace.ts';
 
 export interface HttpRequest {
   readonly method: string;
@@ -52,7 +52,7 @@ export interface ExchangeLimits {
   readonly host: string;
   readonly responseBytesMax: number;
   /** Undefined: as fast as the bytes arrive. */
-  readonly pace: TokenBucket | undefined;
+  readonly pace: ReadPace | undefined;
   /** Undefined: not limited. */
   readonly input: InputBudget | undefined;
 }

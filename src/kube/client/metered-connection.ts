@@ -7,16 +7,16 @@ import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import type { Client as UndiciClient, Dispatcher } from 'undici';
 import type { Clock, Timer } from '../../base/clock.ts';
-import type { TokenBucket } from '../../base/token-bucket.ts';
 import { TransportError } from '../types.ts';
 import { Exchange } from './exchange.ts';
 import { PIECE_BYTES } from './input-budget.ts';
+import type { ReadPace } from './read-pace.ts';
 import { type buildConnector, Client } from './undici-parts.ts';
 
 export interface MeterOptions {
   readonly clock: Clock;
   /** A token for each byte, and for each piece {@link PIECE_BYTES}. */
-  readonly pace: TokenBucket;
+  readonly pace: ReadPace;
 }
 
 type Connector = ReturnType<typeof buildConnector>;

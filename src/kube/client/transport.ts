@@ -5,7 +5,6 @@ import { checkServerIdentity, createSecureContext, type ConnectionOptions } from
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../base/clock.ts';
 import { codeOf } from '../../base/errors.ts';
-import type { TokenBucket } from '../../base/token-bucket.ts';
 import { TransportError } from '../types.ts';
 import {
   isLoopback,
@@ -24,6 +23,7 @@ import {
 } from './exchange.ts';
 import type { InputBudget } from './input-budget.ts';
 import { meteredClients } from './metered-connection.ts';
+import type { ReadPace, ReadPaces } from './read-pace.ts';
 import { Pool, buildConnector } from './undici-parts.ts';
 
 /** `code` is the HTTP status, or `<error>` without a response, as in client-go. */
@@ -49,7 +49,7 @@ export interface TransportLimits {
   /** Of a response, and of an event of a watch. Default 64 MiB, and 16 MiB for an event. */
   responseBytesMax?: number;
   /** A token for each byte that arrives, see `MeterOptions`; clients may share it. Default: as fast as they arrive. */
-  pace?: TokenBucket;
+  pace?: ReadPaces;
   /** Of responses and events that are not complete; clients may share it. Default: not limited. */
   input?: InputBudget;
 }
@@ -176,13 +176,14 @@ export class Transport {
 
   #poolFor(request: HttpRequest): Pool {
     if (this.#isClosed) throw new Error('this client is closed');
+    const { pace } = this.#options;
     if (request.stream !== undefined)
-      return (this.#watches ??= this.#open(this.#options.watchesMax ?? WATCHES_MAX));
-    return (this.#requests ??= this.#open(this.#options.connections ?? 16));
+      return (this.#watches ??= this.#open(this.#options.watchesMax ?? WATCHES_MAX, pace?.watches));
+    return (this.#requests ??= this.#open(this.#options.connections ?? 16, pace?.responses));
   }
 
-  #open(connections: number): Pool {
-    const { clock, pace } = this.#options;
+  #open(connections: number, pace: ReadPace | undefined): Pool {
+    const { clock } = this.#options;
     const pool = new Pool(new URL(this.#address.server).origin, {
       connections,
       pipelining: 1,
@@ -235,7 +236,7 @@ function addressOf({
     takesCredentials: takesCredentials({ server, proxyUrl }),
     basePath: pathname === '/' ? '' : pathname.replace(/\/+$/, ''),
     isLocal: isLoopback(url),
-    limits: { clock, host, responseBytesMax, pace, input },
+    limits: { clock, host, responseBytesMax, pace: pace?.responses, input },
   };
 }
 

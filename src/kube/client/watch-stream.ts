@@ -4,10 +4,10 @@ import { StatusError } from '../status-error.ts';
 import { asObject, withLists, type KubeObject } from '../object.ts';
 import { isJsonObject, parseJson, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { InputBuffer } from '../../base/input-buffer.ts';
-import type { TokenBucket } from '../../base/token-bucket.ts';
 import type { StreamHandler } from './exchange.ts';
 import { PIECE_BYTES } from './input-budget.ts';
 import { parseProblem } from './parse-cost.ts';
+import type { ReadPace } from './read-pace.ts';
 import { asStatus, problemOf } from './responses.ts';
 import { MalformedStreamError, TransportError, type WatchEventType, type WatchHandler } from '../types.ts';
 
@@ -22,12 +22,12 @@ const NEWLINE = 0x0a;
 export class WatchStream implements StreamHandler {
   readonly #handler: WatchHandler;
   readonly #lineBytesMax: number;
-  readonly #pace: TokenBucket | undefined;
+  readonly #pace: ReadPace | undefined;
   /** The beginning of a line whose end has not come yet. Bytes, because a chunk may end inside a character. */
   readonly #pending: InputBuffer;
 
-  /** `pace`: a line costs {@link PIECE_BYTES} beside its bytes, and must be within the limits of {@link parseProblem}. */
-  constructor(handler: WatchHandler, lineBytesMax = LINE_BYTES_MAX, pace?: TokenBucket) {
+  /** `pace`: a line costs {@link PIECE_BYTES} beside its bytes and its time, and must be within the limits of {@link parseProblem}. */
+  constructor(handler: WatchHandler, lineBytesMax = LINE_BYTES_MAX, pace?: ReadPace) {
     this.#handler = handler;
     this.#lineBytesMax = lineBytesMax;
     this.#pace = pace;
@@ -43,6 +43,11 @@ export class WatchStream implements StreamHandler {
   }
 
   chunk(chunk: Buffer): void {
+    if (this.#pace === undefined) this.#read(chunk);
+    else this.#pace.timed(() => this.#read(chunk));
+  }
+
+  #read(chunk: Buffer): void {
     this.#handler.dataReceived();
     let start = 0;
     let lines = 0;

@@ -6,9 +6,9 @@ import { ResponseTooLargeError } from '../../../src/kube/client/exchange.ts';
 import { TransportError } from '../../../src/kube/types.ts';
 import { InputBudget } from '../../../src/kube/client/input-budget.ts';
 import { ENDPOINTS } from '../../../src/kube/object.ts';
-import { TokenBucket } from '../../../src/base/token-bucket.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FloodingServer } from '../../support/flooding-server.ts';
+import { readPaces } from '../../support/read-paces.ts';
 import { quiet, until } from '../informer-harness.ts';
 import { testClient } from '../test-client.ts';
 import { Wire, objectAt, refusal, KEY, OBJECT } from './wire.ts';
@@ -68,7 +68,7 @@ describe('no response', () => {
   test('a response that takes far longer to parse than its bytes, of a server that is not trusted', async () => {
     const nested = '['.repeat(450_000) + ']'.repeat(450_000);
     await using wire = await Wire.open({ body: `{"metadata":{},"items":[],"x":${nested}}` });
-    const pace = new TokenBucket({ burst: 1e9, perSecond: 1 }, new FakeClock());
+    const pace = readPaces({ burst: 1e9, perSecond: 1 }, new FakeClock());
     const listing = wire.client({ pace }).list(ENDPOINTS);
     await expect(listing).rejects.toThrow(ResponseTooLargeError);
     await expect(listing).rejects.toThrow(
@@ -135,7 +135,7 @@ test('a client with a rate reads no faster, whatever the server sends', async ()
   const body = JSON.stringify({ ...object, padding: 'x'.repeat(1_000_000) });
   await using wire = await Wire.open({ body });
   const clock = new FakeClock();
-  const client = wire.client({ clock, pace: new TokenBucket({ burst: 100_000, perSecond: 100_000 }, clock) });
+  const client = wire.client({ clock, pace: readPaces({ burst: 100_000, perSecond: 100_000 }, clock) });
   let isRead = false;
   const reading = client.get(ENDPOINTS, KEY).finally(() => (isRead = true));
   while (!isRead) {

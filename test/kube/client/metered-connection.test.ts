@@ -3,13 +3,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { TokenBucket } from '../../../src/base/token-bucket.ts';
+import type { Rate } from '../../../src/base/token-bucket.ts';
 import { plainAccess } from '../../../src/kube/access.ts';
 import type { ClientOptions } from '../../../src/kube/client/client.ts';
 import { ENDPOINTS } from '../../../src/kube/object.ts';
 import type { WatchClient, WatchHandler } from '../../../src/kube/types.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import {
+  CHUNKED,
   FloodingServer,
   INFORMATIONAL,
   LONG_EXTENSIONS,
@@ -17,6 +18,7 @@ import {
   SILENT_FLOODS,
   type Flood,
 } from '../../support/flooding-server.ts';
+import { readPaces } from '../../support/read-paces.ts';
 import { quiet, until } from '../informer-harness.ts';
 import { testClient } from '../test-client.ts';
 import { KEY, Wire, objectAt } from './wire.ts';
@@ -39,7 +41,7 @@ const TLS = {
 /** As fast as the bytes arrive. */
 function unpaced(): Partial<ClientOptions> {
   const clock = new FakeClock();
-  return { pace: new TokenBucket({ burst: 1e12, perSecond: 1 }, clock) };
+  return { pace: readPaces({ burst: 1e12, perSecond: 1 }, clock) };
 }
 
 function clientOf(server: FloodingServer, options: Partial<ClientOptions>, isSecure = false): WatchClient {
@@ -88,16 +90,25 @@ test('ten informational responses are ignored', async () => {
 });
 
 /** Reads for so long by the clock of the client. */
-async function readFor(ms: number, flood: Flood): Promise<{ pieces: number; sent: number }> {
+async function readFor(
+  ms: number,
+  flood: Flood,
+  { loop, pieceMs = 0 }: { readonly loop?: Rate; readonly pieceMs?: number } = {},
+): Promise<{ pieces: number; sent: number }> {
   const clock = new FakeClock();
   await using server = await FloodingServer.open(flood);
-  const pace = new TokenBucket({ burst: 1e6, perSecond: 1e6 }, clock);
+  const pace = readPaces({ burst: 1e6, perSecond: 1e6 }, clock, loop);
   await using client = clientOf(server, { clock, pace });
   let pieces = 0;
-  const handler = { ...IGNORED, dataReceived: () => (pieces += 1) };
+  const dataReceived = (): void => {
+    pieces += 1;
+    clock.advance(pieceMs);
+  };
+  const handler = { ...IGNORED, dataReceived };
   const watching = client.watch(ENDPOINTS, { resourceVersion: '1', timeoutSeconds: 600 }, handler);
   watching.catch(() => undefined);
-  for (let passed = 0; passed < ms; passed += 100) {
+  const startMs = clock.monotonicMs();
+  while (clock.monotonicMs() - startMs < ms) {
     await quiet();
     clock.advance(100);
   }
@@ -115,6 +126,16 @@ test('a rate counts each byte that arrives, and a piece of a byte as more than i
   expect(extensions.pieces).toBeLessThan(22e6 / 32_000);
 });
 
+test('a rate counts the time that reading takes, too', async () => {
+  const bookmark = '{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1"}}}\n';
+  const piece = `${bookmark.length.toString(16)}\r\n${bookmark}\r\n`;
+  const loop = { burst: 100, perSecond: 100 };
+  const { pieces } = await readFor(20_000, { first: CHUNKED, more: piece }, { loop, pieceMs: 10 });
+  // The burst and 20 seconds are 2100 ms. What has been read of the socket is passed on.
+  expect(pieces).toBeGreaterThan(200);
+  expect(pieces).toBeLessThan(210 + 65_536 / piece.length);
+});
+
 test.each(['content-length', 'chunked'])(
   'a body of any size arrives complete at a rate: %s',
   async (form) => {
@@ -123,7 +144,7 @@ test.each(['content-length', 'chunked'])(
     const headers = form === 'chunked' ? { 'transfer-encoding': 'chunked' } : {};
     await using wire = await Wire.open({ body, headers });
     const clock = new FakeClock();
-    const client = wire.client({ clock, pace: new TokenBucket({ burst: 3e6, perSecond: 1 }, clock) });
+    const client = wire.client({ clock, pace: readPaces({ burst: 3e6, perSecond: 1 }, clock) });
     expect(await client.get(ENDPOINTS, KEY)).toEqual(JSON.parse(body));
   },
 );

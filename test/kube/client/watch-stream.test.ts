@@ -9,8 +9,8 @@ import {
   type ObjectVersion,
   type WatchHandler,
 } from '../../../src/kube/types.ts';
-import { TokenBucket } from '../../../src/base/token-bucket.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { readPace } from '../../support/read-paces.ts';
 import { WatchStream } from '../../../src/kube/client/watch-stream.ts';
 import { errorLine, eventLine } from '../scripted-server.ts';
 
@@ -71,7 +71,7 @@ describe('a watch stream', () => {
   });
 
   test('of a server that is not trusted may have events of any bytes, but none that take far longer to parse', () => {
-    const pace = new TokenBucket({ burst: 1e9, perSecond: 1 }, new FakeClock());
+    const pace = readPace({ burst: 1e9, perSecond: 1 }, new FakeClock());
     const of = (subsets: string): Buffer =>
       Buffer.from(
         eventLine('ADDED', { name: 'a', version: 1 }).replace(
@@ -88,6 +88,18 @@ describe('a watch stream', () => {
     expect(() => stream.chunk(nested)).toThrow(
       /^an event of the watch has more than 400000 objects and arrays$/u,
     );
+  });
+
+  test('of a server that is not trusted counts the time that its events take', () => {
+    const clock = new FakeClock();
+    const pace = readPace({ burst: 1e9, perSecond: 1 }, clock, { burst: 100, perSecond: 10 });
+    const { handler } = record();
+    const stream = new WatchStream({ ...handler, event: () => clock.advance(60) }, 1e6, pace);
+    const chunk = Buffer.from(eventLine('ADDED', { name: 'a', version: 1 }));
+    stream.chunk(chunk);
+    expect(pace.spend(0)).toBe(0);
+    stream.chunk(Buffer.concat([chunk, chunk]));
+    expect(pace.spend(0)).toBeGreaterThan(7000);
   });
 
   test('with an ERROR event rejects with its error', () => {
