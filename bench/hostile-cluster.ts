@@ -1,5 +1,5 @@
 /**
- * The API server of a hostile member in a process of its own. It prints its kubeconfig, and reads names of {@link HOSTILE_SERVERS}, or empty lines for no hostility, one a
+ * The API server of a hostile member in a process of its own. It prints its kubeconfig, and reads names of {@link HOSTILE_INPUTS}, or empty lines for no hostility, one a
  * line: for each it prints `set`, and `answered` with the first hostile response. It ends with its input.
  */
 
@@ -8,7 +8,7 @@ import { setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { startEmbeddedCluster } from '../src/embedded-cluster/embedded-cluster.ts';
-import { HOSTILE_SERVERS } from './hostile-servers.ts';
+import { HOSTILE_INPUTS } from '../test/attack/hostile-input.ts';
 import { ApiProxy, type ProxyBehaviour } from '../test/scenarios/api-proxy.ts';
 
 const LEAST_PRIORITY = 19;
@@ -32,7 +32,7 @@ process.exit(0);
 
 function behaviourOf(mode: string): ProxyBehaviour {
   if (mode === '') return {};
-  const answer = HOSTILE_SERVERS[mode];
+  const answer = HOSTILE_INPUTS[mode];
   if (answer === undefined) throw new Error(`no hostile input ${JSON.stringify(mode)}`);
   let hasAnswered = false;
   return {

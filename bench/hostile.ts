@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { leaveNamespace, PLANTED_LEASES, VCLUSTERS } from '../test/attack/hostile-namespace.ts';
 import { pause, type Running } from './daemon-process.ts';
 import { FleetWorld, type HostileServer } from './fleet-world.ts';
-import { HOSTILE_SERVERS } from './hostile-servers.ts';
+import { HOSTILE_INPUTS } from '../test/attack/hostile-input.ts';
 import { thisMachine } from './machine.ts';
 import type { WriteResult } from './results.ts';
 import { quantile } from './synced-endpoints.ts';
@@ -46,7 +46,7 @@ interface Row {
 
 const OTHERS = 9;
 const NAMESPACE_ATTACKS = { ...VCLUSTERS, ...PLANTED_LEASES };
-const MODES = [...Object.keys(HOSTILE_SERVERS), ...Object.keys(NAMESPACE_ATTACKS)];
+const MODES = [...Object.keys(HOSTILE_INPUTS), ...Object.keys(NAMESPACE_ATTACKS)];
 const SETTLE_MS = 2000;
 const THROUGHPUT_MS = 3000;
 const HEALTHZ_PAUSE_MS = 50;

@@ -11,7 +11,7 @@ import {
   SILENT_FLOODS,
   type Flood,
 } from '../support/flooding-server.ts';
-import { hostileObject, isEndpoints, page } from './hostile-member.ts';
+import { flapping, hostileObject, isEndpoints, page } from './hostile-member.ts';
 
 /** Below the limit of a response. */
 const BYTES = 3_900_000;
@@ -165,6 +165,7 @@ export const HOSTILE_INPUTS: Readonly<Record<string, Answer>> = {
   'an object of many annotations that changes': changing({}, 'plain', { annotations: mapOfLarge() }),
   'an object of many labels that changes': changing({}, 'plain', { labels: mapOfLarge() }),
   'an object of many unknown members that changes': changing({ x: ofLarge((at) => ({ [`k${at}`]: 0 })) }),
+  '10 000 objects that change all the time': flapping(10_000),
   'a list of many objects': body(page(ofLarge((at) => hostileObject(at, 1)).slice(0, 12_000))),
 };
 
