@@ -1,41 +1,50 @@
 /** One hostile of ten: the owner of one namespace of a fleet creates as many objects there as they like: the members of nine others are synced, and join, meanwhile. */
 
 import { describe, test } from 'vitest';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { eventually } from '../support/eventually.ts';
-import { ApiProxy, type Verdict } from '../scenarios/api-proxy.ts';
+import { ApiProxy } from '../scenarios/api-proxy.ts';
 import { FLEET_NAMESPACE, newEmbeddedFleet } from '../scenarios/fleet-world.ts';
 import { HostileMember } from './hostile-member.ts';
 import { EVIL, LEASES, MEMBERS, PLANTED_LEASES, VCLUSTERS } from './hostile-namespace.ts';
 
-/** The replica loses its Lease soon, and takes it soon again. */
-const SHORT_LEASE = { leaseDuration: '3s', renewDeadline: '2s', retryPeriod: '500ms' };
+/** However long the machine takes, the replica does not lose its Lease by itself. */
+const LONG_LEASE = { leaseDuration: '1h', renewDeadline: '30m', retryPeriod: '500ms' };
+const REPLICA = '/leases/endpoint-syncer-replica-';
+const LEASE_MS = 60 * 60_000;
 
-/** Its Lease cannot be renewed until it has stopped all members; afterwards, it can. */
-async function loseLease({ fleet, host, world }: HostileMember): Promise<void> {
-  const refused: Verdict = { kind: 'refuse', status: 500, reason: 'InternalError' };
-  world.expectErrors();
-  host.behaviour = {
-    decide: ({ path }) => (path.includes('endpoint-syncer-replica-') ? refused : { kind: 'pass' }),
+/** A replica with {@link LONG_LEASE}, on a clock that can jump. */
+async function openWithLease(): Promise<{ attack: HostileMember; loseLease: () => Promise<unknown> }> {
+  let aheadMs = 0;
+  const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + aheadMs };
+  const attack = await HostileMember.open({ clock, defaults: { leaderElection: LONG_LEASE } });
+  const loseLease = (): Promise<unknown> => {
+    aheadMs += LEASE_MS;
+    return attack.fleet.whenLogged(/this replica no longer syncs this vCluster/u);
   };
-  await fleet.whenLogged(/this replica no longer syncs this vCluster/u);
-  host.behaviour = {};
+  return { attack, loseLease };
 }
 
 describe('one hostile of ten: a namespace with', () => {
   test.for(Object.entries(VCLUSTERS))(
     `${MEMBERS} %s has ${MEMBERS / 2} members, read once for each version`,
     async ([, create], { expect }) => {
-      await using attack = await HostileMember.open({ defaults: { leaderElection: SHORT_LEASE } });
-      const { fleet, host, world } = attack;
+      await using stack = new AsyncDisposableStack();
+      const { attack, loseLease } = await openWithLease();
+      const { fleet, host, world } = stack.use(attack);
       await create(world.host);
       await fleet.whenMetric('endpoint_syncer_fleet_members', (members) => members === MEMBERS / 2, {
         state: 'limited',
       });
+      const renewals = (): number =>
+        host.requests.filter(({ method, path }) => method === 'PUT' && path.includes(REPLICA)).length;
+      const renewed = renewals();
       await attack.othersAreSynced();
+      await eventually(renewals, (count) => count > renewed, { what: 'a renewal of the Lease' });
       expect(attack.dropped()).toBe(0);
       const late = await world.install('late');
       await world.whenState(fleet, late, 'joined');
-      await loseLease(attack);
+      await loseLease();
       await attack.othersAreSynced();
       const before = attack.dropped();
       await attack.othersAreSynced();
@@ -50,13 +59,14 @@ describe('one hostile of ten: a namespace with', () => {
   test.for(Object.entries(PLANTED_LEASES))(
     `${LEASES} %s, as if of deleted vClusters, delays no other that joins, or is deleted`,
     async ([, create], { expect }) => {
-      await using attack = await HostileMember.open({ defaults: { leaderElection: SHORT_LEASE } });
-      const { fleet, host, others, world } = attack;
+      await using stack = new AsyncDisposableStack();
+      const { attack, loseLease } = await openWithLease();
+      const { fleet, host, others, world } = stack.use(attack);
       await create(world.host);
       const about = (): number =>
         host.requests.filter(({ path, isWatch }) => !isWatch && path.includes(`/namespaces/${EVIL}/`)).length;
       // Another term looks at them.
-      await loseLease(attack);
+      await loseLease();
       await eventually(about, (count) => count > 0, { what: 'a look at the planted Leases' });
       for (const name of ['late', 'later']) {
         const vcluster = await world.install(name);
