@@ -36,6 +36,7 @@ import { CONFIGURATION, CONFIGURATION_TEXT, leaseName } from '../syncer/leadersh
 import { createMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
 import type { SandboxProcesses } from '../syncer/sandbox/processes.ts';
 import { createSandbox } from '../syncer/sandbox/sandbox.ts';
+import { reportOwnUser } from '../syncer/own-user.ts';
 import { describeRight, keyApiRights } from '../syncer/rights.ts';
 import { type FleetRules, isSelected, memberSelector } from './decide-member.ts';
 import { FleetDiscovery } from './discovery.ts';
@@ -250,9 +251,10 @@ export class Fleet {
 
   /** Resolves when every vCluster is known, and its member is being started. */
   async start(): Promise<void> {
-    const { config, metrics, signal } = this.#parts;
+    const { config, host, logger, metrics, signal } = this.#parts;
     const stopping = AbortSignal.any([signal, this.#stopping.signal]);
     this.#watching = this.#discovery.run(this.#stopping.signal);
+    void reportOwnUser(host.client, { logger });
     await Promise.all(this.#discovery.informers.map((informer) => informer.whenSynced(stopping)));
     this.#reportSelection();
     this.#inUse(config);

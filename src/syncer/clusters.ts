@@ -1,7 +1,7 @@
 /** Connects the daemon to both clusters, and checks its rights. */
 
 import { hostname } from 'node:os';
-import { missingRights, ownUserName } from '../kube/access-review.ts';
+import { missingRights } from '../kube/access-review.ts';
 import type { ServerAccess } from '../kube/access.ts';
 import { createClient } from '../kube/client/client.ts';
 import type { TransportLimits } from '../kube/client/transport.ts';
@@ -38,6 +38,7 @@ import {
   type Discoveries,
   type ReferencedKind,
 } from './references/referenced-kind.ts';
+import { reportOwnUser } from './own-user.ts';
 import { enablingSettings, syncedKinds } from './kinds/synced-kinds.ts';
 import { describeRight, requiredRights, type Right } from './rights.ts';
 import { ownerOf } from './translation.ts';
@@ -83,7 +84,6 @@ export interface HostConnection {
   readonly description: string;
 }
 
-const EVERYTHING = { verb: '*', group: '*', resource: '*', namespace: '' };
 const CONNECT_DELAYS: BackoffLimits = { baseMs: 500, maxMs: 15_000 };
 
 /** Of a client of a command: a kube-apiserver may take a minute for a request, and then answers itself that this was too long. */
@@ -232,31 +232,15 @@ export class Clusters implements AsyncDisposable {
     );
   }
 
-  /** Logs as which user each API server knows this program, and warns of an administrator. Never rejects. */
+  /** Who owns the connections of the host reports its user. Never rejects. */
   async reportUsers(): Promise<void> {
-    const { host } = this.#options;
-    await Promise.all([host === undefined && this.#reportUser('host'), this.#reportUser('virtual')]);
-  }
-
-  async #reportUser(cluster: ClusterName): Promise<void> {
-    const { logger, config } = this.#options;
-    try {
-      const [user, denied] = await Promise.all([
-        ownUserName(this[cluster]),
-        missingRights(this[cluster], [EVERYTHING]),
-      ]);
-      logger.info({ cluster, user }, 'connected');
-      // The Secret is vCluster's, with its administrator.
-      const isExpected = cluster === 'virtual' && config.virtual.secret !== '';
-      if (denied.length === 0 && !isExpected)
-        logger.warn(
-          { cluster, user },
-          'the user may do everything in this cluster; grant what "endpoint-syncer rbac" prints to a ServiceAccount, and use its token',
-        );
-    } catch (error) {
-      // An older server does not have the review, and nothing depends on it.
-      logger.debug({ cluster, error: String(error) }, 'the name of the user is not known');
-    }
+    const { host, logger, config } = this.#options;
+    // The Secret is vCluster's, with its administrator.
+    const isExpected = config.virtual.secret !== '';
+    await Promise.all([
+      host === undefined && reportOwnUser(this.host, { logger }),
+      reportOwnUser(this.virtual, { logger, isExpected }),
+    ]);
   }
 
   /** Resolves the kinds that patches reference, in both clusters, without those that cannot be imported: the log names them. */

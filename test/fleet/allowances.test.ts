@@ -44,8 +44,7 @@ test('what reading takes of the event loop counts for all members of a namespace
   ];
   one.virtualClient.pace?.watches.timed(() => clock.advance(60_000));
   expect(paces(allowances.take('team-b'))).toEqual([0, 0]);
-  for (const of of [one, two, allowances.take('team-a')])
-    expect(paces(of)).toEqual([595_000, 595_000]);
+  for (const of of [one, two, allowances.take('team-a')]) expect(paces(of)).toEqual([595_000, 595_000]);
   for (const of of [one, two]) allowances.giveBack('team-a', of);
   clock.advance(60_000);
   expect(Math.min(...paces(allowances.take('team-a')).map(Number))).toBeGreaterThan(400_000);

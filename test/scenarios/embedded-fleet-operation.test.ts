@@ -30,6 +30,20 @@ describe.concurrent('a fleet in operation', () => {
     expect(await one.virtual.list('Endpoints', '')).toEqual(before);
   });
 
+  test('the log names the user of the host', async ({ expect }) => {
+    await using world = await newEmbeddedFleet();
+    await using proxy = await ApiProxy.open(world.host.kubeconfigPath);
+    const user = JSON.stringify({ status: { userInfo: { username: 'fleet' } } });
+    proxy.behaviour = {
+      decide: ({ path }) =>
+        path.endsWith('/selfsubjectreviews') ? { kind: 'pretend', body: user } : { kind: 'pass' },
+    };
+    const kubeconfig = world.file('proxied.kubeconfig', proxy.kubeconfig);
+    const fleet = await world.start({ host: { kubeconfig, namespace: FLEET_NAMESPACE } });
+    expect(await fleet.whenLogged(/^connected$/u)).toMatchObject({ cluster: 'host', user: 'fleet' });
+    await fleet.stop();
+  });
+
   test('the copies of a vCluster stay that is installed again while they are deleted', async ({ expect }) => {
     await using world = await newEmbeddedFleet();
     await using proxy = await ApiProxy.open(world.host.kubeconfigPath);

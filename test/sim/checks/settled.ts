@@ -96,7 +96,9 @@ function isRecognisable(
   const isRecorded = isMarked && annotations['endpoint-syncer/last-synced'] !== undefined;
   // A copy that names another host object may be a clone, unless its own object is there.
   const isContradicted = (annotations['vcluster.loft.sh/object-host-name'] ?? name) !== name;
-  return isContradicted ? isRecorded && objectOf(plural, annotations, world) !== undefined : isWhole || isRecorded;
+  return isContradicted
+    ? isRecorded && objectOf(plural, annotations, world) !== undefined
+    : isWhole || isRecorded;
 }
 
 /** Where the copy of the object belongs that the bookkeeping names. */
