@@ -489,21 +489,26 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       expect(await run(world, ['cleanup', '--yes'])).toMatchObject({ code: 0, out: '' });
     });
 
-    test('deletes copies that skip-backsync keeps from the sync', async () => {
+    test('deletes copies that a tenant keeps from the sync', async () => {
       await using world = await newWorld();
       const labels = { 'vcluster.loft.sh/skip-backsync': 'true' };
       await world.createVirtual('default/web', { labels });
+      await world.createVirtual('default/out');
       const daemon = await world.startSync();
       await world.settle(daemon);
       await daemon.stop();
       await world.deleteVirtual('default/web');
-      expect(Object.keys(await hostState(world))).toContain(world.hostName('default/web'));
+      const annotations = { 'vcluster.loft.sh/controlled-by': 'another' };
+      await world.mergeVirtual('default/out', { metadata: { annotations } });
+      const copies = [world.hostName('default/web'), world.hostName('default/out')];
+      expect(Object.keys(await hostState(world))).toEqual(expect.arrayContaining(copies));
 
       const done = await run(world, ['cleanup', '--yes']);
 
       expect(done.code).toBe(0);
-      expect(done.out).toContain(`deleted Endpoints "${world.hostKey('default/web').join('/')}"`);
-      expect(Object.keys(await hostState(world))).not.toContain(world.hostName('default/web'));
+      for (const key of ['default/web', 'default/out'])
+        expect(done.out).toContain(`deleted Endpoints "${world.hostKey(key).join('/')}"`);
+      expect(Object.keys(await hostState(world)).filter((name) => copies.includes(name))).toEqual([]);
     });
 
     test('refuses while a replica holds the Lease', async () => {
