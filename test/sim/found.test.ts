@@ -492,13 +492,13 @@ test('an object that has opted out and whose copy is deleted imports nothing', a
   expect(left).toEqual([]);
 });
 
-test.for<[string, boolean, readonly Action[]]>([
+test.each<[string, boolean, readonly Action[]]>([
   ['while the host is away', false, []],
   ['before a restart', true, []],
   ['and back in after it', false, [{ kind: 'optOut', ...OBJECT, side: 'virtual', isOut: false }]],
 ])(
   'the copy of an object that opts out %s stays where a configuration without mappings put it',
-  async ([_, isRestart, after]) => {
+  async (_, isRestart, after) => {
     const left = await run(
       [
         { atMs: 1000, kind: 'put', object: 0, ...ENDPOINTS },
