@@ -139,7 +139,8 @@ describe('what is returned is bounded', () => {
 });
 
 test('a namespace with many long values delays that of another by one of its own', async () => {
-  const read = reader();
+  // However long it takes.
+  const read = reader(new FakeClock());
   const order: string[] = [];
   const add = async (namespace: string, name: string, text: string): Promise<void> => {
     await read.memberConfig(sources(text, { vcluster: { namespace, name } }));
@@ -162,11 +163,13 @@ test('a namespace whose values take long has a twentieth of the time once it has
     read.memberConfig(sources(OFF, { vcluster: { namespace, name: 'a' } })).then(() => void (count += 1));
   // Each takes a second of this clock.
   for (let at = 0; at < 11; at++) {
-    const one = add('evil');
     await settle();
+    const one = add('evil');
+    // Before the thread can have read it.
     clock.advance(1000);
     await one;
   }
+  await settle();
   const [late, other] = [add('evil'), add('good')];
   await other;
   expect(count).toBe(12);
