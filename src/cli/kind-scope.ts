@@ -29,17 +29,32 @@ export interface KnownKind {
   /** In its usual spelling where it is known, else as given. */
   readonly kind: string;
   readonly scope: KindScope;
+  /** Undefined: of any group. */
+  readonly group: string | undefined;
 }
 
-/** Accepts any spelling of a known kind (`endpoints`, `pods`); other kinds are used as given. */
+/** Accepts any spelling of a known kind (`endpoints`, `pods`), and `KIND.GROUP`; other kinds are used as given. */
 export function knownKind(text: string): KnownKind {
+  const [, name = text, group] = /^([^.]+)\.(.+)$/u.exec(text) ?? [];
   const isSpelled = (kind: string): boolean =>
-    [kind.toLowerCase(), pluralOf(kind)].includes(text.toLowerCase());
+    [kind.toLowerCase(), pluralOf(kind)].includes(name.toLowerCase());
   const [cluster, namespaced] = [CLUSTER_SCOPED.find(isSpelled), NAMESPACED.find(isSpelled)];
-  if (cluster !== undefined) return { kind: cluster, scope: 'cluster' };
+  if (cluster !== undefined) return { kind: cluster, scope: 'cluster', group };
   return namespaced === undefined
-    ? { kind: text, scope: 'unknown' }
-    : { kind: namespaced, scope: 'namespaced' };
+    ? { kind: name, scope: 'unknown', group }
+    : { kind: namespaced, scope: 'namespaced', group };
+}
+
+/** Whether the resource is of the kind that `--kind` names; of any where it is not set. */
+export function isOfKnownKind(
+  { kind, group }: Pick<Resource, 'kind' | 'group'>,
+  wanted: KnownKind | undefined,
+): boolean {
+  return wanted === undefined || (kind === wanted.kind && (wanted.group ?? group) === group);
+}
+
+export function formatKind({ kind, group }: Pick<KnownKind, 'kind' | 'group'>): string {
+  return group === undefined || group === '' ? kind : `${kind}.${group}`;
 }
 
 /** The known kind that `text` most likely means, as `, did you mean "Pod"?`; '' if there is none. */
@@ -76,10 +91,11 @@ export function isNamedBy({ sync }: Config, kind: string): boolean {
 /** True after an error about a kind that no object of this configuration can have: most likely a typo. */
 export function reportUnknownKind(config: Config, text: string | undefined): boolean {
   if (text === undefined || kindPolicy(config.sync).isOpen) return false;
-  const { kind, scope } = knownKind(text);
+  const wanted = knownKind(text);
+  const { kind, scope } = wanted;
   if (scope !== 'unknown' || isNamedBy(config, kind)) return false;
   const hint = similarKind(kind) || '; neither is it synced, nor does a patch reference it';
-  tell(`error: --kind: unknown kind "${kind}"${hint}`);
+  tell(`error: --kind: unknown kind "${formatKind(wanted)}"${hint}`);
   return true;
 }
 

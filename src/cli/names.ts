@@ -114,7 +114,8 @@ function translateVirtualName(text: string, kind: KnownKind, names: NameTranslat
   }
   const row = rowOf(kind, { virtual: parsed, host }, names);
   const own = SYNCABLE_RESOURCES.find((resource) => resource.kind === kind.kind);
-  const reference = names.referenceToHost(parsed, { group: own?.group ?? '', kind: kind.kind });
+  const group = kind.group ?? own?.group ?? '';
+  const reference = names.referenceToHost(parsed, { group, kind: kind.kind });
   const isOther = namespace !== '' && reference !== undefined && keyOf(reference) !== keyOf(host);
   const written = isOther ? `a reference patch writes "${reference.name}"; ` : '';
   const isNeverSynced = keyOf(parsed) === NEVER_SYNCED && own !== undefined;

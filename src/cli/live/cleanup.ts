@@ -19,7 +19,7 @@ import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
 import { type ExitWith, showProgress, tell } from '../output/terminal.ts';
-import { knownKind, similarKind } from '../kind-scope.ts';
+import { formatKind, isOfKnownKind, knownKind, similarKind } from '../kind-scope.ts';
 import { formatListing, outputOption, resourceName } from '../output/listing.ts';
 import {
   type Connection,
@@ -143,17 +143,18 @@ function isSameConfiguration({ runsOther }: DaemonState): boolean {
 }
 
 async function chosenBy(flags: CleanupFlags, snapshot: Snapshot): Promise<(one: CreatedObject) => boolean> {
-  const kind = flags.kind === undefined ? undefined : knownKind(flags.kind).kind;
+  const kind = flags.kind === undefined ? undefined : knownKind(flags.kind);
   const isUnused = flags.unused === true ? await unusedIn(snapshot) : () => true;
-  return (one) => (kind === undefined || one.resource.kind === kind) && isUnused(one);
+  return (one) => isOfKnownKind(one.resource, kind) && isUnused(one);
 }
 
 /** False after an error about a kind of which nothing was created: most likely a typo. */
 function isKnownKind({ kind: text }: CleanupFlags, created: readonly CreatedObject[]): boolean {
   if (text === undefined) return true;
-  const { kind, scope } = knownKind(text);
-  if (scope !== 'unknown' || created.some(({ resource }) => resource.kind === kind)) return true;
-  tell(`error: --kind: unknown kind "${kind}"${similarKind(kind)}`);
+  const wanted = knownKind(text);
+  if (wanted.scope !== 'unknown' || created.some(({ resource }) => isOfKnownKind(resource, wanted)))
+    return true;
+  tell(`error: --kind: unknown kind "${formatKind(wanted)}"${similarKind(wanted.kind)}`);
   return false;
 }
 

@@ -8,7 +8,7 @@ import { apiVersionOf, asJson, keyOf, objectKey, type KubeObject, SECRETS } from
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
 import { type ExitWith, describeFailure, type Paint, paintFor, tell } from '../output/terminal.ts';
-import { reportUnknownKind, knownKind, nameProblem } from '../kind-scope.ts';
+import { formatKind, isOfKnownKind, reportUnknownKind, knownKind, nameProblem } from '../kind-scope.ts';
 import { readDaemon } from './reports.ts';
 import { printObject, SERVER_SET, withoutBookkeeping } from '../output/objects.ts';
 import { type Connection, reaching, readSnapshot, planSnapshot, type WorldPlan } from './snapshot.ts';
@@ -46,11 +46,12 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
   if (reportUnknownKind(connection.config, flags.kind)) return ERROR;
   const snapshot = await readSnapshot(connection);
   const plan = await planSnapshot(snapshot);
-  const kind = flags.kind === undefined ? undefined : knownKind(flags.kind).kind;
+  const kind = flags.kind === undefined ? undefined : knownKind(flags.kind);
   const isChosen = ({ key, kind: { resource } }: ObjectPlan): boolean =>
-    (names.length === 0 || names.includes(key)) && (kind === undefined || resource.kind === kind);
+    (names.length === 0 || names.includes(key)) && isOfKnownKind(resource, kind);
   const unknown = names.filter((name) => !plan.objects.some((one) => one.key === name && isChosen(one)));
-  for (const name of unknown) tell(`error: ${kind ?? 'object'} "${name}" exists in neither cluster`);
+  for (const name of unknown)
+    tell(`error: ${kind === undefined ? 'object' : formatKind(kind)} "${name}" exists in neither cluster`);
   const failed = plan.objects.filter((one) => one.error !== undefined && isChosen(one));
   for (const { key, kind: one, error } of failed)
     tell(`failed ${one.resource.kind} ${key}: ${whyFailed(error, plan)}`);

@@ -15,7 +15,7 @@ import { type ExitWith, describePatchError } from '../output/terminal.ts';
 import { plainText, printableJson } from '../../base/excerpt.ts';
 import { withoutBookkeeping } from '../output/objects.ts';
 import { formatJson, formatTable, formatOption } from '../output/listing.ts';
-import { knownKind, nameProblem } from '../kind-scope.ts';
+import { formatKind, knownKind, nameProblem } from '../kind-scope.ts';
 import { readDaemon, readEvents, type LeaseState, type ReportedEvent } from './reports.ts';
 import {
   type Connection,
@@ -50,7 +50,10 @@ export function define(command: Command, exitWith: ExitWith): void {
       'NAMESPACE/NAME of a virtual object (with --host: of a host object, or its NAME alone)',
     )
     .option('--host', 'the name is a host name')
-    .option('-k, --kind <kind>', 'kind of the object, if objects of several kinds have the name')
+    .option(
+      '-k, --kind <kind>',
+      'kind of the object, or KIND.GROUP, if objects of several kinds have the name',
+    )
     .addOption(formatOption(['text', 'json', 'yaml']));
   addConfigOptions(command);
   addVclusterOption(command);
@@ -78,7 +81,7 @@ async function explain(connection: Connection, name: string, flags: ExplainFlags
     sandbox,
     createPipeline: reportingPipeline((application) => applications.push(application)),
   });
-  const kind = flags.kind === undefined ? undefined : knownKind(flags.kind).kind;
+  const kind = flags.kind === undefined ? undefined : knownKind(flags.kind);
   const isHost = flags.host === true;
   const key = isHost && !name.includes('/') ? `${config.host.namespace}/${name}` : name;
   const target = findTarget(plan, { key, isHost, kind });
@@ -86,7 +89,7 @@ async function explain(connection: Connection, name: string, flags: ExplainFlags
     const where = isHost
       ? 'does not exist on the host'
       : 'exists neither in the virtual cluster nor on the host';
-    throw new TerminalError(`${kind ?? 'object'} "${key}" ${where}`);
+    throw new TerminalError(`${kind === undefined ? 'object' : formatKind(kind)} "${key}" ${where}`);
   }
   const explanation = await explanationOf(connection, plan, target, { missing, applications });
   const { output } = flags;

@@ -27,6 +27,7 @@ import {
 } from '../../syncer/rehearsal.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
 import { apiDefaults, type KeptSandbox } from '../offline/rehearsal-parts.ts';
+import { formatKind, isOfKnownKind, type KnownKind } from '../kind-scope.ts';
 import { showProgress } from '../output/terminal.ts';
 import { listPages } from '../../kube/list-pages.ts';
 import { isAnonymous, isNotFound, StatusError } from '../../kube/status-error.ts';
@@ -392,20 +393,47 @@ export type Target =
       readonly cluster: 'virtual' | 'host';
     };
 
+type OtherTarget = Extract<Target, { kind: 'other' }>;
+
 export interface TargetName {
   readonly key: ObjectKey;
   readonly isHost: boolean;
-  readonly kind: string | undefined;
+  /** Of several groups, the group is needed. */
+  readonly kind: KnownKind | undefined;
 }
 
-/** Synced objects are preferred to referenced ones; undefined where no object has this name. */
+/** Synced objects are preferred to referenced ones; undefined where no object has this name. Throws `TerminalError` where objects of several groups
+ * have this kind and name. */
 export function findTarget(plan: WorldPlan, wanted: TargetName): Target | undefined {
-  const isKind = (resource: Resource): boolean => wanted.kind === undefined || resource.kind === wanted.kind;
-  const object = plan.objects.find((one) => isKind(one.kind.resource) && isObjectNamed(one, wanted));
-  if (object !== undefined) return { kind: 'object', plan: object };
-  const imported = plan.references.find((one) => isKind(one.seen.kind.virtual) && isImportNamed(one, wanted));
-  if (imported !== undefined) return { kind: 'import', plan: imported };
-  return otherTarget(plan, wanted, isKind);
+  const [first, ...others] = targetsNamed(plan, wanted);
+  if (first === undefined || wanted.kind === undefined) return first;
+  const groups = new Set([first, ...others].map(groupOfTarget));
+  if (groups.size < 2) return first;
+  const { kind } = wanted.kind;
+  const kinds = [...groups].map((group) => `--kind ${formatKind({ kind, group })}`);
+  throw new TerminalError(
+    `${kind} "${wanted.key}" exists in ${groups.size} groups: use ${kinds.join(' or ')}`,
+  );
+}
+
+function targetsNamed(plan: WorldPlan, wanted: TargetName): Target[] {
+  const isKind = (resource: Resource): boolean => isOfKnownKind(resource, wanted.kind);
+  const objects = plan.objects.filter((one) => isKind(one.kind.resource) && isObjectNamed(one, wanted));
+  const imports = plan.references.filter(
+    (one) => isKind(one.seen.kind.virtual) && isImportNamed(one, wanted),
+  );
+  const known: Target[] = [
+    ...objects.map((one): Target => ({ kind: 'object', plan: one })),
+    ...imports.map((one): Target => ({ kind: 'import', plan: one })),
+  ];
+  const groups = known.map(groupOfTarget);
+  const others = otherTargets(plan, wanted, isKind);
+  return [...known, ...others.filter(({ resource }) => !groups.includes(resource.group))];
+}
+
+function groupOfTarget(target: Target): string {
+  if (target.kind === 'other') return target.resource.group;
+  return target.kind === 'object' ? target.plan.kind.resource.group : target.plan.seen.kind.virtual.group;
 }
 
 function isObjectNamed({ key, seen }: ObjectPlan, wanted: TargetName): boolean {
@@ -421,19 +449,19 @@ function isImportNamed({ seen }: ReferencePlan, wanted: TargetName): boolean {
   );
 }
 
-function otherTarget(
+function otherTargets(
   { snapshot, objects }: WorldPlan,
   { key, isHost }: TargetName,
   isKind: (resource: Resource) => boolean,
-): Target | undefined {
+): OtherTarget[] {
   const cluster = isHost ? 'host' : 'virtual';
   const kinds = [
     ...snapshot.kinds,
     ...snapshot.referenced.map(({ kind, ...sides }) => ({ resource: kind[cluster], ...sides })),
   ];
-  for (const { resource, ...sides } of kinds.filter((one) => isKind(one.resource))) {
-    const object = sides[cluster].find((one) => objectKey(one) === key);
-    if (object === undefined) continue;
+  return kinds.flatMap(({ resource, ...sides }): OtherTarget[] => {
+    const object = isKind(resource) ? sides[cluster].find((one) => objectKey(one) === key) : undefined;
+    if (object === undefined) return [];
     const waiting = objects.find(
       (one) =>
         isHost &&
@@ -442,7 +470,6 @@ function otherTarget(
         keyOf(one.seen.target) === key,
     );
     const virtual = isHost ? waiting && parseKey(waiting.key) : parseKey(key);
-    return { kind: 'other', resource, virtual, object, cluster };
-  }
-  return undefined;
+    return [{ kind: 'other', resource, virtual, object, cluster }];
+  });
 }

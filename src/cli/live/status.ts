@@ -12,7 +12,7 @@ import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, namespaceFilter, withConnection } from './hosted.ts';
 import { tell, type ExitWith } from '../output/terminal.ts';
 import { formatListing, outputOption, resourceName, type ListedRow } from '../output/listing.ts';
-import { reportUnknownKind, knownKind } from '../kind-scope.ts';
+import { isOfKnownKind, knownKind, reportUnknownKind } from '../kind-scope.ts';
 import { type Connection, readSnapshot, planSnapshot, type WorldPlan } from './snapshot.ts';
 import { readDaemon, readEvents, type DaemonState, type ReportedEvents } from './reports.ts';
 import type { CopyAddress } from '../../syncer/kinds/kind.ts';
@@ -163,11 +163,11 @@ function chosen(
   { namespace, kind }: StatusFlags,
   isSelected: LabelPredicate,
 ): StatusRow[] {
-  const wanted = kind === undefined ? undefined : knownKind(kind).kind;
+  const wanted = kind === undefined ? undefined : knownKind(kind);
   return rows.filter(
     (row) =>
       (namespace === undefined || row.virtual.namespace === namespace) &&
-      (wanted === undefined || row.kind === wanted) &&
+      isOfKnownKind(row, wanted) &&
       isSelected(row.labels),
   );
 }

@@ -31,12 +31,17 @@ export function memberOf(object: KubeObject, member: string): JsonValue {
   return (value as JsonValue | undefined) ?? null; // every member but metadata is JSON
 }
 
-/** The object with these members. A missing member is not added for null. */
+/** The object with these members; one that is null is missing. */
 export function withMembers(object: KubeObject, members: JsonObject): KubeObject {
   const changed = Object.keys(members).filter((name) => !jsonEquals(memberOf(object, name), members[name]));
-  return changed.length === 0
-    ? object
-    : { ...object, ...Object.fromEntries(changed.map((name) => [name, members[name]])) };
+  if (changed.length === 0) return object;
+  const result: KubeObject = { ...object };
+  for (const name of changed) {
+    const value = members[name] ?? null;
+    if (value === null) delete result[name];
+    else result[name] = value;
+  }
+  return result;
 }
 
 export function memberEquals(rules: ContentRules, member: string, a: JsonValue, b: JsonValue): boolean {

@@ -8,6 +8,7 @@ import {
 } from '../../../src/cli/live/object-status.ts';
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/kube/object.ts';
+import { knownKind } from '../../../src/cli/kind-scope.ts';
 import { findTarget, planSnapshot } from '../../../src/cli/live/snapshot.ts';
 import { namespaceAdvice } from '../../../src/syncer/reconcile/environment.ts';
 import { KIND_CASES } from './kind-status-cases.ts';
@@ -520,7 +521,7 @@ async function statusIn({
     clusters = after(applied(clusters, changes));
   }
   const plan = await planSnapshot(snapshotOf(clusters, loaded));
-  const target = findTarget(plan, { key, isHost, kind });
+  const target = findTarget(plan, { key, isHost, kind: kind === undefined ? undefined : knownKind(kind) });
   if (target === undefined) return undefined;
   if (target.kind === 'import') return statusOfImport(target.plan, { runsOther: false });
   if (target.kind === 'other') return statusOfOther(target, loaded);
