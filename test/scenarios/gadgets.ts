@@ -1,12 +1,14 @@
 /** A custom resource for tests: namespaced, with a status of its own. Real clusters get a CustomResourceDefinition, embedded ones serve it. */
 
+import { parse } from 'yaml';
 import { META_TYPES, TypeTable } from '../../src/apiserver/schema/object-schema.ts';
 import { defineResource, type ResourceDefinition } from '../../src/apiserver/objects/resource-definition.ts';
 import { subdomainProblem } from '../../src/kube/names.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import type { JsonValue } from '../../src/base/json.ts';
+import { isJsonObject, valueAt, type JsonObject, type JsonValue } from '../../src/base/json.ts';
 import type { TestCluster } from './cluster-client.ts';
 import { eventually } from '../support/eventually.ts';
+import { worldText } from '../support/world-file.ts';
 import type { World } from './world.ts';
 
 export function gadgets(): ResourceDefinition {
@@ -29,36 +31,14 @@ export function gadgets(): ResourceDefinition {
   });
 }
 
-const ANYTHING = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-
-const DEFINITION = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'gadgets.example.com' },
-  spec: {
-    group: 'example.com',
-    names: { kind: 'Gadget', plural: 'gadgets', singular: 'gadget' },
-    scope: 'Namespaced',
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        subresources: { status: {} },
-        schema: {
-          openAPIV3Schema: {
-            type: 'object',
-            properties: {
-              spec: ANYTHING,
-              status: ANYTHING,
-              subsets: { 'x-kubernetes-preserve-unknown-fields': true },
-            },
-          },
-        },
-      },
-    ],
-  },
-};
+/** The reported one, and a field with the schema of Endpoints' `subsets`. */
+function definition(): JsonObject {
+  const reported = parse(worldText('live/crd.yaml')) as JsonObject;
+  const schema = valueAt(reported, ['spec', 'versions', 0, 'schema', 'openAPIV3Schema', 'properties']);
+  if (!isJsonObject(schema)) throw new Error('live/crd.yaml has no schema');
+  schema['subsets'] = { 'x-kubernetes-preserve-unknown-fields': true };
+  return reported;
+}
 
 /** Creates its definition in both clusters, and waits until they serve it. */
 export async function serveGadgets({ clusters, virtual, host }: World): Promise<void> {
@@ -67,7 +47,7 @@ export async function serveGadgets({ clusters, virtual, host }: World): Promise<
 }
 
 async function define(cluster: TestCluster): Promise<void> {
-  await cluster.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', DEFINITION);
+  await cluster.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition());
   await eventually(
     () => cluster.request('GET', '/apis/example.com/v1/gadgets'),
     ({ status }) => status === 200,

@@ -185,6 +185,22 @@ describe('beside other programs of a host', () => {
     ]);
   });
 
+  test('an alias of a Service that is never copied is noted', async () => {
+    const rendered = await beside('newground/05-alias.yaml');
+    expect(rendered.code).toBe(0);
+    expect(rendered.err.split('\n')).toEqual([
+      'skipped Service shop/web: selects Pods',
+      expect.stringMatching(
+        /^note: Service shop\/alias: spec\.externalName names Service "shop\/web", which is not copied to the host: it has a selector/u,
+      ),
+      '',
+    ]);
+    expect(copyOf(rendered, 'Service')).toMatchObject({
+      metadata: { name: 'alias-x-shop-x-vc' },
+      spec: { type: 'ExternalName', externalName: 'web-x-shop-x-vc.team-a.svc.cluster.local' },
+    });
+  });
+
   test('no Pod is named on a host without the Pods', async () => {
     const slice = copyOf(await beside('newground/06-pod-reference.yaml'), 'EndpointSlice');
     expect(slice['endpoints']).toEqual([{ addresses: ['192.0.2.9'] }]);
