@@ -1,5 +1,6 @@
 /** `migrate`: what to change so that this program syncs what vCluster syncs today, and what will differ. */
 
+import { plainLines } from '../base/excerpt.ts';
 import { basename } from 'node:path';
 import { type Command, Option } from 'commander';
 import { writeYaml } from '../base/yaml/write.ts';
@@ -70,7 +71,11 @@ async function migrate(command: Command, output: string): Promise<number> {
   const rows = rowsOf(migration);
   if (output === 'json') process.stdout.write(formatJson(asJson(migration, rows, objects), 'json'));
   else if (output === 'helm') process.stdout.write(helmValues(migration));
-  else process.stdout.write(asText(migration, rows, { original, objects: isLive ? objects : undefined }));
+  else {
+    const text = asText(migration, rows, { original, objects: isLive ? objects : undefined });
+    // Into a file, the change can be applied to values that hold such characters.
+    process.stdout.write(process.stdout.isTTY ? plainLines(text) : text);
+  }
   reportProblems(problems);
   if (migration.values === undefined)
     tell(`error: ${file}: ${BY_HAND}: change it by hand, as the output says`);

@@ -1,5 +1,6 @@
 /** `cleanup`: removes from both clusters what the syncer of this virtual cluster created. */
 
+import { plainText } from '../../base/excerpt.ts';
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
@@ -242,7 +243,7 @@ async function deleteAll(
     const terminating = await terminatingOf(copies, connection);
     for (const one of deleted) {
       const there = terminating.get(one.object.metadata.uid);
-      if (there === undefined) process.stdout.write(`deleted ${nameOf(one)}\n`);
+      if (there === undefined) process.stdout.write(`deleted ${plainText(nameOf(one))}\n`);
       else left.push(`left ${nameOf(one)}: it ${describeTermination(there)}`);
     }
   }
@@ -276,7 +277,7 @@ async function clearStatus({ resource, status }: CreatedObject, { clusters }: Co
     try {
       await clusters.virtual.patch(resource, { namespace, name }, { type: 'merge', body }, options);
       process.stdout.write(
-        `cleared the status of ${resource.kind} "${namespace}/${name}" in the virtual cluster\n`,
+        `cleared the status of ${resource.kind} "${plainText(`${namespace}/${name}`)}" in the virtual cluster\n`,
       );
     } catch (error) {
       if (!isNotFound(error) && !isConflict(error)) throw error;

@@ -1,6 +1,6 @@
 /** `diff`: what a sync would change on either side, as `kubectl diff` prints it. */
 
-import { plainLines } from '../../base/excerpt.ts';
+import { plainLines, plainText } from '../../base/excerpt.ts';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { unifiedHunks } from '../../base/unified-diff.ts';
@@ -149,7 +149,7 @@ function colour(line: string, paint: Paint): string {
 function fileNameOf({ cluster, resource, before, after }: Change): string {
   const { namespace = '', name = '' } = (after ?? before)?.metadata ?? {};
   const version = apiVersionOf(resource).split('/').toReversed().join('.');
-  return `${cluster}/${version}.${resource.kind}.${namespace}.${name}`;
+  return plainText(`${cluster}/${version}.${resource.kind}.${namespace}.${name}`);
 }
 
 /** They are on one side only and say nothing about the sync. */

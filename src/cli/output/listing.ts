@@ -62,7 +62,7 @@ export function formatListing(listing: Listing, format: string): string {
   const json = listing.document ?? rows.map((row) => row.json);
   switch (format) {
     case 'name':
-      return rows.map(({ name }) => `${name}\n`).join('');
+      return rows.map(({ name }) => `${plainText(name)}\n`).join('');
     case 'table':
     case 'wide':
       return tableOf(listing, format === 'wide');

@@ -1,6 +1,6 @@
 /** `test`: declarative cases for patches, run offline. */
 
-import { printableJson } from '../../base/excerpt.ts';
+import { plainText, printableJson } from '../../base/excerpt.ts';
 import { formatOption, formatTable } from '../output/listing.ts';
 import { writeYaml } from '../../base/yaml/write.ts';
 import type { JsonValue } from '../../base/json.ts';
@@ -205,7 +205,7 @@ function asTable({ cases, coverage }: TestReport, paint: Paint): string {
   const failed = cases.filter((one) => !isPassed(one));
   const details = failed.map(
     ({ file, name, mismatches }) =>
-      `\n${paint.red('FAIL')} ${file}: ${name}\n${mismatches.map((one) => formatMismatch(one, paint)).join('')}`,
+      `\n${paint.red('FAIL')} ${plainText(`${file}: ${name}`)}\n${mismatches.map((one) => formatMismatch(one, paint)).join('')}`,
   );
   const summary = `\n${cases.length - failed.length} of ${cases.length} cases passed\n`;
   return `${table}${details.join('')}${summary}${coverage === undefined ? '' : coverageText(coverage)}`;
@@ -214,7 +214,7 @@ function asTable({ cases, coverage }: TestReport, paint: Paint): string {
 /** Always shows expected and actual values, so that no second run is needed to see them. */
 function formatMismatch({ subject, path, expected, actual }: Mismatch, paint: Paint): string {
   const place = path === '' ? subject : `${subject}: ${path}`;
-  return `  ${place}\n${side('- expected: ', expected, paint.red)}${side('+ actual:   ', actual, paint.green)}`;
+  return `  ${plainText(place)}\n${side('- expected: ', expected, paint.red)}${side('+ actual:   ', actual, paint.green)}`;
 }
 
 function side(label: string, value: JsonValue | undefined, paint: (text: string) => string): string {
@@ -245,7 +245,9 @@ function coverageText(coverage: readonly FileCoverage[]): string {
     }),
   );
   const gaps = coverage.flatMap(({ config, patches }) =>
-    patches.flatMap((patch) => missed(patch, isKindNamed).map((line) => `  ${config}: ${line}\n`)),
+    patches.flatMap((patch) =>
+      missed(patch, isKindNamed).map((line) => `  ${plainText(`${config}: ${line}`)}\n`),
+    ),
   );
   const kindColumn = isKindNamed ? ['KIND'] : [];
   const heading = ['CONFIG', ...kindColumn, 'ENTRY', 'TO HOST', 'TO VIRTUAL', 'BRANCHES', 'PATH'];
