@@ -14,7 +14,7 @@ import { isOptedOut, type World } from './checks/naive-model.ts';
 import { watchProvenance, type Provenance } from './checks/provenance.ts';
 import { isMarking } from './checks/deleters.ts';
 import { settledProblems } from './checks/settled.ts';
-import { watchTermination } from './checks/termination.ts';
+import { deletionLimit, watchTermination } from './checks/termination.ts';
 import { simConfig, type Settings } from './daemon/sim-config.ts';
 import { DAEMON_MANAGER, SimDaemon } from './daemon/sim-daemon.ts';
 import { REFERENCED_PLURALS, SYNCED_PLURALS, type Operation, type Side } from './history/operations.ts';
@@ -348,6 +348,7 @@ class SimRun {
       clusters: this.#clusters,
       clock: this.#clock,
       faults: this.#faults,
+      deletedAgain: deletionLimit(violation),
       random,
       config: () => simConfig(this.#settings),
       trace: (line: string) => this.#trace(line),

@@ -1,4 +1,4 @@
-/** No value of a host object that is being deleted reaches the virtual cluster. */
+/** Objects that are being deleted: no value of one on the host reaches the virtual cluster, and none is deleted again and again. */
 
 import { textAt } from '../../../src/base/json.ts';
 import { objectKey, type KubeObject } from '../../../src/kube/object.ts';
@@ -49,6 +49,21 @@ export function watchTermination(
         `${objectKey(object)} gets ${address}, of a host Service that was being deleted before it was created`,
       );
   });
+}
+
+/** More than caches that are behind explain. */
+const DELETIONS_MAX = 20;
+
+/** For each deletion of an object that is being deleted already, which has no effect. */
+export function deletionLimit(violation: (message: string) => void): (object: KubeObject) => void {
+  const counts = new Map<string, number>();
+  return (object) => {
+    const { uid = '' } = object.metadata;
+    const count = (counts.get(uid) ?? 0) + 1;
+    counts.set(uid, count);
+    if (count === DELETIONS_MAX)
+      violation(`${objectKey(object)} is deleted again and again while a finalizer keeps it`);
+  };
 }
 
 function noteLive(object: KubeObject, live: Set<string>): void {

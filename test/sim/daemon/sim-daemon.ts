@@ -7,7 +7,7 @@ import { ownerOf } from '../../../src/syncer/translation.ts';
 import { createDiscovery } from '../../../src/kube/discovery.ts';
 import { createEventRecorder, EventSeriesLimit } from '../../../src/kube/event-recorder.ts';
 import { guardedClient } from '../../../src/kube/lease.ts';
-import type { Resource } from '../../../src/kube/object.ts';
+import type { KubeObject, Resource } from '../../../src/kube/object.ts';
 import { isNotFound } from '../../../src/kube/status-error.ts';
 import type { ClusterName, EventRecorder, WatchClient } from '../../../src/kube/types.ts';
 import type { Generation } from '../../../src/syncer/engine.ts';
@@ -39,6 +39,8 @@ export interface SimDaemonOptions {
   readonly config: () => Config;
   /** A write of this daemon was committed; `isDead`: its process has ended since it sent the request. */
   readonly wrote: (daemon: SimDaemon, resource: Resource, isDead: boolean) => void;
+  /** This daemon deletes what is being deleted already. */
+  readonly deletedAgain?: (object: KubeObject) => void;
   readonly trace: (line: string) => void;
 }
 
@@ -243,6 +245,7 @@ export class SimDaemon {
         this.#writesLeft -= 1;
         if (this.#writesLeft === 0) this.crash();
       },
+      ...(this.#options.deletedAgain && { deletedAgain: this.#options.deletedAgain }),
     });
   }
 }

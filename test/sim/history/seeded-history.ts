@@ -186,7 +186,8 @@ function withHeldImports(
       atMs: next(),
       kind: 'object',
       ...original,
-      form: 'plain',
+      // What is immutable is created again when it changes.
+      form: object === 0 ? 'immutable' : 'plain',
       value,
     });
     const refer = (annotations: Readonly<Record<string, string>>): Operation => ({

@@ -126,6 +126,12 @@ export const MUTANTS: readonly Mutant[] = [
     replacement: 'kind.statusPatch(virtual, host);',
   },
   {
+    name: 'termination: an import that is being deleted counts as live',
+    file: IMPORTER,
+    snippet: 'return isTerminating(actual)\n          ?',
+    replacement: 'return isTerminating(actual) && actual.metadata.uid === undefined\n          ?',
+  },
+  {
     name: 'deletion: the virtual object goes whose copy a controller deletes',
     file: KIND_SYNC,
     snippet: 'if (!this.kind.isDeletedByControllers) return { isMeant: true };',

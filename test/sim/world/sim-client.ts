@@ -3,7 +3,13 @@
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import { copyOf, listPage } from '../../../src/kube/memory-cluster.ts';
 import { failure } from '../../../src/kube/status-error.ts';
-import { keyOf, type KubeObject, type NamespacedName, type Resource } from '../../../src/kube/object.ts';
+import {
+  isTerminating,
+  keyOf,
+  type KubeObject,
+  type NamespacedName,
+  type Resource,
+} from '../../../src/kube/object.ts';
 import type {
   ClusterName,
   DeletePreconditions,
@@ -32,6 +38,8 @@ export interface SimClientOptions {
   readonly manager: string;
   /** A write of this process was committed. */
   readonly committed: (resource: Resource) => void;
+  /** A deletion of what is being deleted already. */
+  readonly deletedAgain?: (object: KubeObject) => void;
   /** No list is older than its request, as a real API server promises. */
   readonly isConsistent?: boolean;
 }
@@ -127,7 +135,10 @@ export class SimClient implements WatchClient {
     options: WriteOptions = {},
   ): Promise<void> {
     await this.#write(resource, options, (manager, isDryRun) => {
-      this.#options.cluster.delete(resource.plural, name, { ...preconditions, manager, isDryRun });
+      const { cluster, deletedAgain } = this.#options;
+      const there = cluster.get(resource.plural, keyOf(name));
+      if (there !== undefined && isTerminating(there) && !isDryRun) deletedAgain?.(there);
+      cluster.delete(resource.plural, name, { ...preconditions, manager, isDryRun });
       return undefined;
     });
   }
