@@ -76,11 +76,18 @@ function matchProblem(text: string, { visits }: ParsedExpression): ParseProblem 
       'argument'
     ];
     const textOf = ({ start, end }: SyntaxNode): string => text.slice(start, end);
-    const instead = isNode(pattern) ? `: write ${textOf(pattern)}.test(${textOf(left)})` : '';
+    const instead = isNode(pattern) ? `: write ${matchOf(pattern, left, textOf)}` : '';
     const message = `\`=~\` is an assignment in JavaScript${instead}`;
     return { kind: 'forbidden', message, offset: node.start };
   }
   return undefined;
+}
+
+/** A text is no regular expression, and the pattern in it may be any. */
+function matchOf(pattern: SyntaxNode, left: SyntaxNode, textOf: (node: SyntaxNode) => string): string {
+  const isText = pattern.type === 'TemplateLiteral' || typeof pattern['value'] === 'string';
+  const expression = isText ? `new RegExp(${textOf(pattern)})` : textOf(pattern);
+  return `${expression}.test(${textOf(left)})`;
 }
 
 /** Where the expression of a filter ends, which begins with a parenthesis; undefined: it does not end. */

@@ -199,6 +199,8 @@ test.each([
 test.each([
   ['value =~ /^a/ ? 1 : 2', 0, '`=~` is an assignment in JavaScript: write /^a/.test(value)'],
   ['1 && (value =~/a/i)', 6, '`=~` is an assignment in JavaScript: write /a/i.test(value)'],
+  ['value =~ "^web" ? 1 : 2', 0, '`=~` is an assignment in JavaScript: write new RegExp("^web").test(value)'],
+  ['value =~ `a${1}`', 0, '`=~` is an assignment in JavaScript: write new RegExp(`a${1}`).test(value)'],
   ['let p = /a/; value =~ p && "x"', 13, '`=~` is an assignment in JavaScript: write p.test(value)'],
 ])('%s is an error', (expression, offset, message) => {
   expect(checkPatch({ path: ANNOTATION, expression })).toEqual([{ field: 'expression', offset, message }]);
