@@ -11,8 +11,9 @@ import {
   keptPaths,
   mayBeKept,
 } from './compile.ts';
-import { locate, overlay, replace, valuesOf, type Path, type Selection } from './walk.ts';
+import { change, locate, overlay, replace, valuesOf, type Change, type Path, type Selection } from './walk.ts';
 import { Budget } from '../sandbox/local/budget.ts';
+import { Evaluation, type LocalEvaluator } from '../sandbox/local/types.ts';
 import type {
   Program,
   EvaluateError,
@@ -59,43 +60,76 @@ export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
         (toHost.kind === 'evaluate' && readsHostObject(toHost.program)) ||
         filters.some(({ program }) => readsHostObject(program)),
     ),
-    async apply(direction, stored, storedContext) {
+    apply(direction, stored, storedContext) {
       if (isEmpty) return { object: stored, ...NO_REFERENCES };
       isApplied ||= direction === 'toHost';
       const object = withEmptyLists(stored);
-      const context = {
-        ...storedContext,
-        hostObject: storedContext.hostObject && withEmptyLists(storedContext.hostObject),
-        virtualObject: storedContext.virtualObject && withEmptyLists(storedContext.virtualObject),
-      };
-      // Also for what runs again without a patch that fails.
-      const budget = new Budget();
-      const failed: PatchError[] = [];
-      let stop: PatchError | undefined;
-      for (;;) {
-        const run = new PatchRun(settings, { direction, object, context, failed, budget });
-        try {
-          for (const stage of stages[direction]) {
-            const pending = run.apply(stage);
-            if (pending !== undefined) await pending;
-          }
-          const patched = run.finish(stages[direction]);
-          if (stop === undefined) return patched;
-          break;
-        } catch (thrown) {
-          const error = run.causeOf(thrown, stages[direction].flat());
-          if (!(error instanceof PatchError) || failed.some(({ index }) => index === error.index))
-            throw error;
-          failed.push(error); // and again without this patch, for the others: their results are cached
-          if (!mayBeLeftOut(error, options)) stop ??= error;
-        }
+      const input = { direction, object, context: new FilledContext(storedContext), failed: [] };
+      const run = new PatchRun(settings, input, stages[direction]);
+      const withoutFailing = (error: unknown): Promise<PatchedObject> =>
+        patchedWithoutFailing(settings, { run, input, error }, stages[direction]);
+      try {
+        const patched = run.patched();
+        return patched instanceof Promise ? patched.catch(withoutFailing) : patched;
+      } catch (error) {
+        return withoutFailing(error);
       }
-      throw stop.with(failed.filter((error) => error !== stop));
     },
     neverMatched: () => (isApplied ? [...unmatched].map(describePatch) : []),
     ...createFlow(patches, options.contentMembers),
     rulesOf,
   };
+}
+
+/** Runs again without each patch that fails, for the others: results of the sandbox are cached. */
+async function patchedWithoutFailing(
+  settings: PipelineSettings,
+  first: { readonly run: PatchRun; readonly input: RunInput; readonly error: unknown },
+  stages: readonly Stage[],
+): Promise<PatchedObject> {
+  const failed: PatchError[] = [];
+  let stop: PatchError | undefined;
+  let { run, error: thrown } = first;
+  for (;;) {
+    const error = run.causeOf(thrown);
+    if (!(error instanceof PatchError) || failed.some(({ index }) => index === error.index)) throw error;
+    failed.push(error);
+    if (!mayBeLeftOut(error, settings)) stop ??= error;
+    run = new PatchRun(settings, { ...first.input, failed }, stages);
+    try {
+      const patched = await run.patched();
+      if (stop === undefined) return patched;
+      break;
+    } catch (next) {
+      thrown = next;
+    }
+  }
+  throw stop.with(failed.filter((error) => error !== stop));
+}
+
+/** Objects whose lists are filled once they are read. */
+class FilledContext implements PatchContext {
+  readonly objectNamespace: string;
+  readonly budget: Budget;
+  readonly #stored: PatchContext;
+  #hostObject: JsonObject | null | undefined;
+  #virtualObject: JsonObject | null | undefined;
+
+  constructor(stored: PatchContext) {
+    this.objectNamespace = stored.objectNamespace;
+    this.budget = stored.budget ?? new Budget();
+    this.#stored = stored;
+  }
+
+  get hostObject(): JsonObject | null {
+    const { hostObject } = this.#stored;
+    return (this.#hostObject ??= hostObject && withEmptyLists(hostObject));
+  }
+
+  get virtualObject(): JsonObject | null {
+    const { virtualObject } = this.#stored;
+    return (this.#virtualObject ??= virtualObject && withEmptyLists(virtualObject));
+  }
 }
 
 function describePatch({ index, config: { path } }: CompiledPatch): string {
@@ -165,9 +199,8 @@ type Stage = readonly CompiledPatch[];
 interface RunInput {
   readonly direction: Direction;
   readonly object: JsonObject;
-  readonly context: PatchContext;
+  readonly context: FilledContext;
   readonly failed: readonly PatchError[];
-  readonly budget: Budget;
 }
 
 const NO_REFERENCES = { references: [], notAllowed: [], unresolved: [] };
@@ -176,33 +209,50 @@ class PatchRun {
   readonly #settings: PipelineSettings;
   readonly #direction: Direction;
   readonly #input: JsonObject;
-  readonly #context: PatchContext;
+  readonly #context: FilledContext;
   readonly #failed: readonly PatchError[];
-  readonly #budget: Budget;
+  readonly #stages: readonly Stage[];
   #object: JsonObject;
   #references: ReferenceTranslation | undefined;
+  #evaluation: Evaluation | undefined;
   /** Of the patches with filters, by index: what their paths match in this object. */
   #filtered: Map<number, FilteredPaths & { readonly path: Path }> | undefined;
 
-  constructor(settings: PipelineSettings, { direction, object, context, failed, budget }: RunInput) {
+  constructor(
+    settings: PipelineSettings,
+    { direction, object, context, failed }: RunInput,
+    stages: readonly Stage[],
+  ) {
     this.#settings = settings;
     this.#failed = failed;
-    this.#budget = budget;
+    this.#stages = stages;
     this.#direction = direction;
     this.#input = object;
     this.#object = object;
     this.#context = context;
   }
 
-  /** Throws or rejects with the error of the first patch that fails, in the order of the patches. */
-  apply(stage: Stage): void | Promise<void> {
+  /** A promise if a patch waits. Throws or rejects with the error of the first patch that fails, in the order of the patches. */
+  patched(): PatchedObject | Promise<PatchedObject> {
+    const pending = this.#applyFrom(0);
+    return pending === undefined ? this.#finish() : pending.then(() => this.#finish());
+  }
+
+  #applyFrom(first: number): void | Promise<void> {
+    for (let at = first; at < this.#stages.length; at++) {
+      const pending = this.#apply(this.#stages[at] ?? []);
+      if (pending !== undefined) return pending.then(() => this.#applyFrom(at + 1));
+    }
+  }
+
+  #apply(stage: Stage): void | Promise<void> {
     const [first, ...others] = stage;
     if (first !== undefined && others.length === 0) return this.#run(first);
     return runAll(stage.map((patch) => () => this.#run(patch)));
   }
 
-  finish(stages: readonly Stage[]): PatchedObject {
-    this.#validate(stages);
+  #finish(): PatchedObject {
+    this.#validate();
     const { references, notAllowed, unresolved } = this.#references ?? NO_REFERENCES;
     const patched = { object: this.#object, references, notAllowed, unresolved };
     const isWhole = this.#failed.length === 0 && this.#filtered === undefined;
@@ -330,6 +380,8 @@ class PatchRun {
   }
 
   #evaluate(patch: CompiledPatch, program: Program): void | Promise<void> {
+    const local = this.#settings.evaluator?.local?.(program.id);
+    if (local !== undefined && this.#evaluateHere(patch, local)) return undefined;
     const path = this.#path(patch);
     const values = valuesOf(path, this.#object);
     if (values.length === 0) return undefined;
@@ -337,16 +389,34 @@ class PatchRun {
     const take = ({ values: results, errors }: EvaluateResponse): void => {
       if (errors !== undefined && errors.size > 0)
         throw evaluateError(patch, locate(path, this.#object), errors, this.#direction);
-      this.#replace(patch, results);
+      this.#replace(patch, replace(path, this.#object, results));
     };
-    const response = this.#request(program, values, paths);
+    const response = this.#request(program, values, paths, local !== undefined);
     return response instanceof Promise ? response.then(take) : take(response);
+  }
+
+  /** Without a request, and in one walk. False: it was declined, or something threw, which it does in the sandbox as well, with a message and a place. */
+  #evaluateHere(patch: CompiledPatch, local: LocalEvaluator): boolean {
+    const evaluation = (this.#evaluation ??= new Evaluation(this.#context, this.#context.budget));
+    const { readsPath } = local;
+    const evaluate: Change = (value, place) =>
+      local.evaluate(evaluation, value, readsPath ? printPath(place) : '');
+    let changed: JsonValue | undefined;
+    try {
+      changed = change(this.#path(patch), this.#object, evaluate, readsPath);
+    } catch {
+      return false;
+    }
+    if (evaluation.evaluator === local) this.#replace(patch, changed);
+    local.finish(evaluation);
+    return true;
   }
 
   #request(
     { id }: Program,
     values: EvaluateRequest['values'],
     paths: EvaluateRequest['paths'],
+    isDeclined = false,
   ): EvaluateResponse | Promise<EvaluateResponse> {
     const { evaluator } = this.#settings;
     if (evaluator === undefined) throw new InvariantError('an expression patch without an evaluator');
@@ -356,7 +426,8 @@ class PatchRun {
       context: this.#context,
       values,
       paths,
-      budget: this.#budget,
+      budget: this.#context.budget,
+      isDeclined,
     });
   }
 
@@ -370,28 +441,27 @@ class PatchRun {
 
   /** A change without the sandbox. `translate` throws {@link UntranslatableValue}. */
   #transform(patch: CompiledPatch, translate: (value: JsonValue, place: ConcretePath) => JsonValue): void {
-    const results: JsonValue[] = [];
-    for (const place of locate(this.#path(patch), this.#object)) {
+    const translated: Change = (value, place) => {
       try {
-        results.push(translate(valueAt(this.#object, place) ?? null, place));
+        return translate(value ?? null, place.slice());
       } catch (error) {
         if (!(error instanceof UntranslatableValue)) throw error;
         const { message, retryAfterMs } = error;
         throw patchError(patch, message, { path: place, kind: 'runtime', retryAfterMs });
       }
-    }
-    this.#replace(patch, results);
+    };
+    this.#replace(patch, change(this.#path(patch), this.#object, translated, true));
   }
 
-  #replace(patch: CompiledPatch, results: readonly (JsonValue | undefined)[]): void {
+  /** With what the values at the path of the patch have become; undefined: the whole object is deleted. */
+  #replace(patch: CompiledPatch, changed: JsonValue | undefined): void {
     if (patch.segments.length > 0) {
-      this.#put(patch, replace(this.#path(patch), this.#object, results) ?? {});
+      this.#put(patch, changed ?? {});
       return;
     }
-    const whole = results[0];
-    if (!isJsonObject(whole))
+    if (!isJsonObject(changed))
       throw patchError(patch, 'the whole object must stay an object', { path: [], kind: 'result' });
-    this.#put(patch, layOver(this.#object, whole));
+    this.#put(patch, layOver(this.#object, changed));
   }
 
   #put(patch: CompiledPatch, result: JsonValue, onIdentityChange: 'fail' | 'restore' = 'fail'): void {
@@ -405,17 +475,18 @@ class PatchRun {
     this.#object = restored.object;
   }
 
-  #validate(stages: readonly Stage[]): void {
+  #validate(): void {
     if (this.#direction !== 'toHost' || this.#object === this.#input) return;
     const problem = this.#settings.validate?.(this.#input, this.#object);
     if (problem === undefined) return;
-    const patches = stages.flat().filter((patch) => !this.#isLeftOut(patch));
+    const patches = this.#stages.flat().filter((patch) => !this.#isLeftOut(patch));
     const cause = patches.findLast((patch) => mayHaveWritten(patch, problem.path)) ?? patches.at(-1);
     if (cause !== undefined) throw patchError(cause, problem.message, { path: problem.path, kind: 'result' });
   }
 
   /** A patch that fails where an earlier one has left an invalid value is not at fault: the error is that of the earlier one. */
-  causeOf(error: unknown, patches: readonly CompiledPatch[]): unknown {
+  causeOf(error: unknown): unknown {
+    const patches = this.#stages.flat();
     const failing = patches.findIndex(({ index }) => error instanceof PatchError && index === error.index);
     const patch = patches[failing];
     if (patch === undefined) return error;
@@ -547,18 +618,20 @@ export function measuredPipeline(
   if (pipeline.isEmpty) return pipeline;
   return {
     ...pipeline,
-    async apply(direction, object, context) {
+    apply(direction, object, context) {
       const startedMs = clock.monotonicMs();
-      try {
-        const patched = await pipeline.apply(direction, object, context);
+      const succeed = (patched: PatchedObject): PatchedObject => {
         for (const { kind } of patched.failed?.errors ?? []) metrics.patchFailed(kind);
         metrics.patched((clock.monotonicMs() - startedMs) / 1000);
         return patched;
-      } catch (error) {
+      };
+      const fail = (error: unknown): never => {
         if (error instanceof PatchError)
           for (const { kind } of [error, ...error.others]) metrics.patchFailed(kind);
         throw error;
-      }
+      };
+      const patched = pipeline.apply(direction, object, context);
+      return patched instanceof Promise ? patched.then(succeed, fail) : succeed(patched);
     },
   };
 }

@@ -3,6 +3,7 @@
 import type { NamespacedName } from '../../kube/object.ts';
 import type { PatchError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
+import type { Budget } from '../sandbox/local/budget.ts';
 import type { ObjectContext } from '../sandbox/types.ts';
 import type { ConcretePath, FlowRules, KeptPaths } from '../translate/types.ts';
 
@@ -53,6 +54,8 @@ export interface FailedPatches {
 export interface PatchContext extends ObjectContext {
   /** The virtual namespace of the object, in both directions. */
   readonly objectNamespace: string;
+  /** What evaluations in the daemon may still cost, shared by all of one reconcile; default: this application has all of it. */
+  readonly budget?: Budget;
 }
 
 /** Immutable; a reload creates a new one. */
@@ -63,9 +66,13 @@ export interface PatchPipeline extends FlowRules {
   /** `patches[2], path metadata.labels.tier`: patches of which no object had a match yet, once there was an object. Nothing else tells of a mistyped
    * key. */
   neverMatched(): readonly string[];
-  /** In order (toVirtual: reversed), each on the result of those before. Rejects with the first `PatchError` that `onError` does not
-   * leave out, which has those of other patches. */
-  apply(direction: Direction, object: JsonObject, context: PatchContext): Promise<PatchedObject>;
+  /** In order (toVirtual: reversed), each on the result of those before. A promise if a patch waits for the sandbox or fails; it rejects with the
+   * first `PatchError` that `onError` does not leave out, which has those of other patches. */
+  apply(
+    direction: Direction,
+    object: JsonObject,
+    context: PatchContext,
+  ): PatchedObject | Promise<PatchedObject>;
 }
 
 /** Looks up names that differ from the naming rule. toHost: the host object that already holds the copy of this virtual object, or the unchanged

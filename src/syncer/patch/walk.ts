@@ -47,19 +47,31 @@ export function replace(
   return new Walk(path, { results }).root(root);
 }
 
+/** As `replace`, with what `change` returns for each match, in order. Its place is given if it `hasPlaces`. */
+export function change(path: Path, root: JsonValue, with_: Change, hasPlaces: boolean): JsonValue | undefined {
+  return new Walk(path, { change: with_, hasPlaces }).root(root);
+}
+
+/** The place is valid during the call. */
+export type Change = (value: JsonValue | undefined, place: ConcretePath) => JsonValue | undefined;
+
 /** Sets every match of the path on either side to the value in `other`; values that `other` does not have are deleted. */
 export function overlay(path: Path, root: JsonValue, other: JsonValue | undefined): JsonValue | undefined {
   return new Walk(path, { isOverlay: true }).root(root, other);
 }
 
-/** What a walk does with the matches: one of these. A callback for each match would cost as much as the walk. */
+/** What a walk does with the matches: one of these. */
 interface Use {
+  readonly change?: Change;
+  readonly hasPlaces?: boolean;
   readonly values?: (JsonValue | undefined)[];
   readonly places?: ConcretePath[];
   readonly results?: readonly (JsonValue | undefined)[];
   /** The values of the other object replace the matches, and what only the other object has is added. */
   readonly isOverlay?: boolean;
 }
+
+const NO_PLACE: ConcretePath = [];
 
 type OneStep = Extract<Segment, { readonly index: number | undefined }>;
 
@@ -68,27 +80,31 @@ class Walk {
   readonly #values: (JsonValue | undefined)[] | undefined;
   readonly #places: ConcretePath[] | undefined;
   readonly #results: readonly (JsonValue | undefined)[] | undefined;
+  readonly #change: Change | undefined;
   readonly #isOverlay: boolean;
   readonly #last: number;
   readonly #place: (string | number)[] | undefined;
   #nextResult = 0;
 
-  constructor(path: Path, { values, places, results, isOverlay = false }: Use) {
+  constructor(path: Path, { values, places, results, change: with_, hasPlaces, isOverlay = false }: Use) {
     this.#path = path;
+    this.#change = with_;
     this.#values = values;
     this.#places = places;
     this.#results = results;
     this.#isOverlay = isOverlay;
     this.#last = path.segments.length - 1;
-    this.#place = places === undefined && path.isProtected === undefined ? undefined : [];
+    const tracks = places !== undefined || hasPlaces === true || path.isProtected !== undefined;
+    this.#place = tracks ? [] : undefined;
   }
 
   root(root: JsonValue, other?: JsonValue): JsonValue | undefined {
-    return this.#last < 0 ? this.#replaced(root, other) : this.#change(root, 0, other);
+    return this.#last < 0 ? this.#replaced(root, other) : this.#below(root, 0, other);
   }
 
   /** What replaces a match; undefined deletes it. `theirs`: what the other object has there. */
   #replaced(value: JsonValue | undefined, theirs: JsonValue | undefined): JsonValue | undefined {
+    if (this.#change !== undefined) return this.#change(value, this.#place ?? NO_PLACE) ?? undefined;
     if (this.#isOverlay) return theirs;
     if (this.#results !== undefined) return this.#results[this.#nextResult++] ?? undefined;
     this.#values?.push(value);
@@ -96,7 +112,7 @@ class Walk {
     return value;
   }
 
-  #change(node: JsonValue, depth: number, theirs: JsonValue | undefined): JsonValue {
+  #below(node: JsonValue, depth: number, theirs: JsonValue | undefined): JsonValue {
     const segment = this.#path.segments[depth];
     if (segment === undefined || typeof node !== 'object' || node === null) return node;
     if (segment.kind === 'key' || segment.kind === 'index')
@@ -116,7 +132,7 @@ class Walk {
   ): JsonValue | undefined {
     if (this.#place !== undefined) this.#place[depth] = step;
     if (depth === this.#last) return this.#replaced(child, theirs);
-    return child === undefined ? undefined : this.#change(child, depth + 1, theirs);
+    return child === undefined ? undefined : this.#below(child, depth + 1, theirs);
   }
 
   #changeOne(

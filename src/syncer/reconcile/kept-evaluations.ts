@@ -5,6 +5,7 @@
 import { Postponed } from '../../base/errors.ts';
 import { keyOf, type ObjectKey } from '../../kube/object.ts';
 import { inputsOf } from '../sandbox/program-entry.ts';
+import type { LocalEvaluator } from '../sandbox/local/types.ts';
 import type { EvaluateRequest, EvaluateResponse, Evaluator, Program, ProgramId } from '../sandbox/types.ts';
 
 interface KeptEvaluation {
@@ -46,6 +47,10 @@ export class KeptEvaluations implements Evaluator {
     if (!(response instanceof Promise)) return response;
     const postponing = isPostponed.then(() => this.#keep(request, response, () => withdraw()));
     return Promise.race([response, postponing]);
+  }
+
+  local(program: ProgramId): LocalEvaluator | undefined {
+    return this.#evaluator.local?.(program);
   }
 
   /** A reconcile of the key has ended: what it did not request is outdated, and without a postponement, everything is. */

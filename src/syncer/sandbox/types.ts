@@ -3,7 +3,7 @@
 import type { PatchErrorKind } from '../../base/errors.ts';
 import type { JsonObject, JsonPrimitive, JsonValue } from '../../base/json.ts';
 import type { Budget } from './local/budget.ts';
-import type { LocalProgram } from './local/types.ts';
+import type { LocalEvaluator, LocalProgram } from './local/types.ts';
 
 /** Maps a position in the generated source to one in the user's text; 1-based. */
 export interface Mapping {
@@ -80,8 +80,10 @@ export interface EvaluateRequest {
   readonly values: readonly (JsonValue | undefined)[];
   /** The concrete path of each match, `subsets.0.addresses.1.ip`; present exactly when the program reads `context.path`. */
   readonly paths: readonly string[] | undefined;
-  /** What evaluations in the daemon may still cost, shared by all requests of one object; default: this request has all of it. */
+  /** What evaluations in the daemon may still cost, shared by all requests of one reconcile; default: this request has all of it. */
   readonly budget?: Budget;
+  /** The evaluator of {@link Evaluator.local} has declined it. */
+  readonly isDeclined?: boolean;
   /** Called if the request may wait for long, in the throttled process for minutes, so that the caller need not wait. Before it is sent, `withdraw` makes it
    * fail. Called again for another place where it waits. */
   readonly postpone?: (withdraw: () => void) => void;
@@ -110,6 +112,8 @@ export interface Evaluator {
   /** Returns the response itself if all results are cached or constant. A promise never rejects: after the evaluator is closed, each match
    * fails with an error of kind `killed`. The requests of one turn of the event loop are sent together. That of a reconcile throws or rejects with `Postponed`. */
   evaluate(request: EvaluateRequest): EvaluateResponse | Promise<EvaluateResponse>;
+  /** Evaluates in this process, without a request; undefined: only a request can. */
+  local?(program: ProgramId): LocalEvaluator | undefined;
 }
 
 /** One generation of programs. The first evaluation that needs a process starts it. */

@@ -84,7 +84,7 @@ test('the result is an object or a PatchError, and the input is unchanged', asyn
   );
 });
 
-async function resultOrError(apply: () => Promise<PatchedObject>): Promise<unknown> {
+async function resultOrError(apply: () => PatchedObject | Promise<PatchedObject>): Promise<unknown> {
   try {
     return (await apply()).object;
   } catch (error) {

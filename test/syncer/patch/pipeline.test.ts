@@ -402,7 +402,8 @@ describe('no patch changes metadata other than annotations and labels', () => {
       ...object,
       metadata: { ...object.metadata, annotations: { 'vcluster.loft.sh/object-name': 'web' } },
     };
-    const outcome = build([{ path, expression: '"x"' }]).pipeline.apply('toHost', annotated, context());
+    const { pipeline } = build([{ path, expression: '"x"' }]);
+    const outcome = Promise.resolve(pipeline.apply('toHost', annotated, context()));
     const result = await outcome.then(
       (patched) => patched.object,
       (error: PatchError) => error.path,

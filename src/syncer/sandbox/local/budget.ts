@@ -2,8 +2,8 @@
 
 const NODES_PER_EVALUATION = 10_000;
 const CHARACTERS_PER_EVALUATION = 64 * 1024;
-const NODES_PER_OBJECT = 100_000;
-const CHARACTERS_PER_OBJECT = 1024 * 1024;
+const NODES_PER_RECONCILE = 100_000;
+const CHARACTERS_PER_RECONCILE = 1024 * 1024;
 
 /** Thrown where the sandbox has to evaluate. */
 const DECLINED = Symbol('declined');
@@ -13,30 +13,29 @@ export function decline(): never {
   throw DECLINED;
 }
 
-/** Of all patches of one object in one direction, and of the evaluation in progress. */
+/** Of one reconcile: of all patches of its object in both directions, and of the evaluation in progress. */
 export class Budget {
-  #nodes = 0;
-  #characters = 0;
-  #nodesLeft = NODES_PER_OBJECT;
-  #charactersLeft = CHARACTERS_PER_OBJECT;
+  #nodes = NODES_PER_RECONCILE;
+  #characters = CHARACTERS_PER_RECONCILE;
+  /** What the evaluation in progress has to leave. */
+  #nodesKept = 0;
+  #charactersKept = 0;
 
   /** The next evaluation begins. */
   begin(): void {
-    this.#nodes = Math.min(NODES_PER_EVALUATION, this.#nodesLeft);
-    this.#characters = Math.min(CHARACTERS_PER_EVALUATION, this.#charactersLeft);
+    this.#nodesKept = Math.max(0, this.#nodes - NODES_PER_EVALUATION);
+    this.#charactersKept = Math.max(0, this.#characters - CHARACTERS_PER_EVALUATION);
   }
 
   /** Members, elements and parts of the expression that are visited. */
   spend(nodes: number): void {
-    this.#nodesLeft -= nodes;
     this.#nodes -= nodes;
-    if (!(this.#nodes >= 0)) decline();
+    if (!(this.#nodes >= this.#nodesKept)) decline();
   }
 
   /** Characters that are read or created. */
   read(characters: number): void {
-    this.#charactersLeft -= characters;
     this.#characters -= characters;
-    if (!(this.#characters >= 0)) decline();
+    if (!(this.#characters >= this.#charactersKept)) decline();
   }
 }

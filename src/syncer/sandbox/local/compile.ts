@@ -3,7 +3,7 @@
 
 import type { ParsedExpression } from '../front-end/parse.ts';
 import { identifierName, isNode, staticKey, type SyntaxNode } from '../front-end/syntax-tree.ts';
-import { decline, type Budget } from './budget.ts';
+import { Budget, decline } from './budget.ts';
 import {
   CHANGING_METHODS,
   flattened,
@@ -17,19 +17,30 @@ import {
   setMember,
   TEXT_METHODS,
 } from './methods.ts';
-import type { Evaluate, Evaluation, LocalProgram, LocalValue } from './types.ts';
+import {
+  Evaluation,
+  type BoundExpression,
+  type Constants,
+  type Evaluate,
+  type LocalProgram,
+  type LocalValue,
+} from './types.ts';
 import { isList, isObject, memberOf } from './values.ts';
 
 export function compileLocally({ statements, result }: ParsedExpression): LocalProgram {
+  const bind = (constants?: Constants): BoundExpression => {
+    const compiler = new Compiler(constants);
+    return { evaluate: compiler.compile(result), nodes: compiler.nodes };
+  };
   try {
     const [statement] = statements;
     if (statement !== undefined) refuse(statement);
-    const compiler = new Compiler();
-    const evaluate = compiler.compile(result);
-    return { kind: 'local', evaluate, nodes: compiler.nodes };
+    bind();
+    return { kind: 'local', bind };
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    return { kind: 'sandbox', construct: error.node.type, offset: error.node.start };
+    const { start, end } = error.node;
+    return { kind: 'sandbox', start, end };
   }
 }
 
@@ -68,11 +79,42 @@ type Bind = (value: LocalValue, evaluation: Evaluation) => void;
 
 class Compiler {
   nodes = 0;
+  readonly #constants: Constants | undefined;
+  /** For what is evaluated once. */
+  readonly #evaluation = new Evaluation({ hostObject: null, virtualObject: null }, new Budget());
+  readonly #known = new Map<Evaluate, LocalValue>();
+  /** Reads of what differs between evaluations. */
+  #inputs = 0;
   #slots = 0;
   #scope: ReadonlyMap<string, number> = new Map();
 
+  /** Without constants, what is compiled is not evaluated. */
+  constructor(constants: Constants | undefined) {
+    this.#constants = constants;
+  }
+
+  /** What reads nothing but constants is evaluated once. */
   compile(node: SyntaxNode): Evaluate {
+    const [nodes, inputs] = [this.nodes, this.#inputs];
     this.nodes += 1;
+    const evaluate = this.#compile(node);
+    if (this.#constants === undefined || this.#inputs > inputs) return evaluate;
+    const { budget } = this.#evaluation;
+    let value: LocalValue;
+    try {
+      budget.begin();
+      budget.spend(this.nodes - nodes);
+      value = evaluate(this.#evaluation);
+    } catch {
+      return evaluate; // declines each time
+    }
+    this.nodes = nodes + 1;
+    const constant = (): LocalValue => value;
+    this.#known.set(constant, value);
+    return constant;
+  }
+
+  #compile(node: SyntaxNode): Evaluate {
     switch (node.type) {
       case 'Literal':
         return literal(node);
@@ -82,12 +124,13 @@ class Compiler {
         return this.#identifier(node);
       case 'MemberExpression':
       case 'CallExpression':
-        return this.#whole(this.#chain(node));
+        return this.#chain(node) as Evaluate; // nothing is optional outside of a ChainExpression
       case 'ChainExpression':
         return this.#whole(this.#chain(childOf(node, 'expression')));
       case 'UnaryExpression':
         return unary(node, this.compile(childOf(node, 'argument')));
       case 'BinaryExpression':
+        if (node['operator'] === '+') return this.#sum(node);
         return binary(node, this.compile(childOf(node, 'left')), this.compile(childOf(node, 'right')));
       case 'LogicalExpression':
         return logical(node, this.compile(childOf(node, 'left')), this.compile(childOf(node, 'right')));
@@ -105,12 +148,12 @@ class Compiler {
   #identifier(node: SyntaxNode): Evaluate {
     const name = identifierName(node) ?? '';
     const slot = this.#scope.get(name);
-    if (slot !== undefined) return ({ slots }) => slots[slot];
+    if (slot !== undefined) return this.#input(({ slots }) => slots[slot]);
     switch (name) {
       case 'value':
-        return ({ value }) => value;
+        return this.#input(({ value }) => value);
       case 'valueExists':
-        return ({ valueExists }) => valueExists;
+        return this.#input(({ value }) => value !== undefined);
       case 'undefined':
         return () => undefined;
       default:
@@ -124,15 +167,64 @@ class Compiler {
       return typeof cooked === 'string' ? cooked : refuse(node);
     });
     const parts = childrenIn(node, 'expressions').map((part) => this.compile(part));
+    return this.#concatenation(texts.flatMap((text, at) => [text, ...parts.slice(at, at + 1)]));
+  }
+
+  /** `a + b + c` is `(a + b) + c`, and a concatenation from the first operand that is known to be a text. */
+  #sum(node: SyntaxNode): Evaluate {
+    const operands: SyntaxNode[] = [];
+    let rest = node;
+    for (; rest.type === 'BinaryExpression' && rest['operator'] === '+'; rest = childOf(rest, 'left'))
+      operands.unshift(childOf(rest, 'right'));
+    operands.unshift(rest);
+    this.nodes += operands.length - 2;
+    const parts = operands.map((operand) => this.compile(operand));
+    const isText = (part: Evaluate, at: number): boolean =>
+      operands[at]?.type === 'TemplateLiteral' || typeof this.#known.get(part) === 'string';
+    const firstText = parts.findIndex(isText);
+    // Either operand of the first sum may be the text.
+    const summed = firstText < 0 ? parts.length : Math.max(1, firstText);
+    const total = parts
+      .slice(0, summed)
+      .reduce((left, right) => (evaluation) => sum(left(evaluation), right(evaluation), evaluation.budget));
+    return firstText < 0 ? total : this.#concatenation([total, ...parts.slice(summed)]);
+  }
+
+  #concatenation(pieces: readonly (string | Evaluate)[]): Evaluate {
+    const texts = [''];
+    const parts: Evaluate[] = [];
+    for (const piece of pieces) {
+      const text = typeof piece === 'string' ? piece : this.#known.get(piece);
+      if (typeof text === 'string') {
+        texts.push((texts.pop() ?? '') + text);
+      } else if (typeof piece !== 'string') {
+        parts.push(piece);
+        texts.push('');
+      }
+    }
+    const [first = '', last] = texts;
+    const [part] = parts;
+    if (part !== undefined && parts.length === 1 && last === '') {
+      return (evaluation) => {
+        const text = first + printed(part(evaluation), evaluation.budget);
+        evaluation.budget.read(text.length);
+        return text;
+      };
+    }
     return (evaluation) => {
       const { budget } = evaluation;
-      let text = texts[0] ?? '';
+      let text = first;
       for (let at = 0; at < parts.length; at++) {
         text += printed(parts[at]?.(evaluation), budget) + (texts[at + 1] ?? '');
         budget.read(text.length);
       }
       return text;
     };
+  }
+
+  #input(read: Evaluate): Evaluate {
+    this.#inputs += 1;
+    return read;
   }
 
   #conditional(node: SyntaxNode): Evaluate {
@@ -199,7 +291,7 @@ class Compiler {
   #member(node: SyntaxNode): EvaluateChain {
     this.nodes += 1;
     const object = childOf(node, 'object');
-    if (identifierName(object) === 'context' && !this.#scope.has('context')) return contextMember(node);
+    if (identifierName(object) === 'context' && !this.#scope.has('context')) return this.#contextMember(node);
     const receiver = this.#chain(object);
     const isOptional = node['optional'] === true;
     const name = staticKey(node, 'property');
@@ -230,7 +322,8 @@ class Compiler {
     if (name !== undefined) {
       const called = FUNCTIONS.get(name) ?? refuse(callee);
       const all = this.#all(args);
-      return (evaluation) => called(all(evaluation), evaluation);
+      const constants = this.#constants;
+      return (evaluation) => called(all(evaluation), evaluation, constants);
     }
     return callee.type === 'MemberExpression' ? this.#method(callee, args) : refuse(callee);
   }
@@ -308,7 +401,7 @@ class Compiler {
     const name = identifierName(node);
     if (name !== undefined) {
       const called = this.#scope.has(name) || !CALLBACKS.has(name) ? undefined : FUNCTIONS.get(name);
-      return called === undefined ? refuse(node) : (each, _, evaluation) => called([each], evaluation);
+      return called === undefined ? refuse(node) : (each, _, evaluation) => called([each], evaluation, undefined);
     }
     if (node.type !== 'ArrowFunctionExpression' || node['expression'] !== true) return refuse(node);
     const [outer, before] = [this.#scope, this.nodes];
@@ -352,6 +445,23 @@ class Compiler {
     };
   }
 
+  /** `context` is no value here, only its members are. */
+  #contextMember(node: SyntaxNode): Evaluate {
+    const vcluster = this.#constants?.vcluster;
+    switch (staticKey(node, 'property')) {
+      case 'vcluster':
+        return () => vcluster;
+      case 'hostObject':
+        return this.#input(({ context }) => context.hostObject);
+      case 'virtualObject':
+        return this.#input(({ context }) => context.virtualObject);
+      case 'path':
+        return this.#input(({ path }) => path);
+      default:
+        return refuse(node);
+    }
+  }
+
   #variable(node: SyntaxNode, scope: Map<string, number>): Bind {
     this.nodes += 1;
     const slot = this.#slots++;
@@ -372,22 +482,6 @@ function literal(node: SyntaxNode): Evaluate {
       return () => value;
     default:
       return value === null ? () => null : refuse(node);
-  }
-}
-
-/** `context` is no value here, only its members are. */
-function contextMember(node: SyntaxNode): Evaluate {
-  switch (staticKey(node, 'property')) {
-    case 'vcluster':
-      return ({ vcluster }) => vcluster;
-    case 'hostObject':
-      return ({ hostObject }) => hostObject;
-    case 'virtualObject':
-      return ({ virtualObject }) => virtualObject;
-    case 'path':
-      return ({ path }) => path;
-    default:
-      return refuse(node);
   }
 }
 
@@ -481,7 +575,8 @@ function isReference(value: LocalValue): boolean {
 }
 
 function sum(left: LocalValue, right: LocalValue, budget: Budget): LocalValue {
-  const [a, b] = [operand(left, budget), operand(right, budget)];
+  const a = operand(left, budget);
+  const b = operand(right, budget);
   if (typeof a === 'string' || typeof b === 'string') return `${a}${b}`;
   return Number(a) + Number(b);
 }
@@ -503,7 +598,6 @@ function arithmetic(of: (left: number, right: number) => number): BinaryOperator
 type BinaryOperator = (left: LocalValue, right: LocalValue, budget: Budget) => LocalValue;
 
 const BINARY: Readonly<Record<string, BinaryOperator>> = {
-  '+': sum,
   '-': arithmetic((left, right) => left - right),
   '*': arithmetic((left, right) => left * right),
   '/': arithmetic((left, right) => left / right),

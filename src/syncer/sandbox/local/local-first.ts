@@ -8,11 +8,12 @@ import type {
   EvaluateResponse,
   Program,
   ProgramId,
+  ReadSet,
   Sandbox,
   VclusterContext,
 } from '../types.ts';
 import { Budget } from './budget.ts';
-import type { Evaluation, LocalProgram, LocalValue } from './types.ts';
+import { Evaluation, type BoundExpression, type Constants, type LocalEvaluator } from './types.ts';
 import { acceptInput, acceptInputs, toResult } from './values.ts';
 
 export interface LocalOptions {
@@ -23,25 +24,21 @@ export interface LocalOptions {
   readonly evaluated?: ((place: 'daemon' | 'sandbox', matches: number) => void) | undefined;
 }
 
-interface Entry {
-  readonly program: Program;
-  readonly local: Extract<LocalProgram, { kind: 'local' }>;
-}
-
 export class LocalFirst implements Sandbox {
   readonly #sandbox: Sandbox;
-  readonly #options: LocalOptions;
-  readonly #vcluster: LocalValue;
-  readonly #virtualToHostDNS: Evaluation['virtualToHostDNS'];
-  readonly #entries = new Map<ProgramId, Entry>();
+  readonly #evaluated: LocalOptions['evaluated'];
+  readonly #constants: Constants;
+  readonly #programs = new Map<ProgramId, LocalEvaluator>();
 
-  constructor(sandbox: Sandbox, options: LocalOptions) {
-    const { name, namespace, config } = options.vcluster;
+  constructor(sandbox: Sandbox, { programs, vcluster, names, evaluated }: LocalOptions) {
+    const { name, namespace, config } = vcluster;
     this.#sandbox = sandbox;
-    this.#options = options;
-    this.#vcluster = { name, namespace, config };
-    this.#virtualToHostDNS = createVirtualToHostDNS(options.names);
-    for (const program of options.programs) this.#add(program);
+    this.#evaluated = evaluated;
+    this.#constants = {
+      vcluster: { name, namespace, config },
+      virtualToHostDNS: createVirtualToHostDNS(names),
+    };
+    for (const program of programs) this.#add(program);
   }
 
   get pids(): readonly number[] {
@@ -54,82 +51,98 @@ export class LocalFirst implements Sandbox {
   }
 
   forget(id: ProgramId): void {
-    this.#entries.delete(id);
+    this.#programs.delete(id);
     this.#sandbox.forget(id);
   }
 
+  local(id: ProgramId): LocalEvaluator | undefined {
+    return this.#programs.get(id);
+  }
+
   evaluate(request: EvaluateRequest): EvaluateResponse | Promise<EvaluateResponse> {
-    const entry = this.#entries.get(request.program);
-    const response = entry && this.#evaluateHere(entry, request);
-    this.#options.evaluated?.(response === undefined ? 'sandbox' : 'daemon', request.values.length);
-    return response ?? this.#sandbox.evaluate(request);
+    const response = request.isDeclined === true ? undefined : this.#evaluateHere(request);
+    if (response !== undefined) return response;
+    this.#evaluated?.('sandbox', request.values.length);
+    return this.#sandbox.evaluate(request);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#entries.clear();
+    this.#programs.clear();
     await this.#sandbox[Symbol.asyncDispose]();
   }
 
-  #add(program: Program): void {
-    const { local } = program;
-    this.#entries.delete(program.id);
-    if (local.kind === 'sandbox' || !this.#acceptsConfiguration(program)) return;
-    this.#entries.set(program.id, { program, local });
+  #add({ id, local, reads }: Program): void {
+    this.#programs.delete(id);
+    if (local.kind === 'sandbox' || !this.#acceptsConfiguration(reads)) return;
+    const evaluated = (matches: number): void => this.#evaluated?.('daemon', matches);
+    this.#programs.set(id, new BoundProgram(reads, local.bind(this.#constants), evaluated));
   }
 
   /** Once: it is the same for all requests. */
-  #acceptsConfiguration({ reads }: Program): boolean {
+  #acceptsConfiguration({ vcluster }: ReadSet): boolean {
     const budget = new Budget();
     budget.begin();
-    return attempt(() => acceptInputs(this.#vcluster, reads.vcluster, budget));
+    try {
+      acceptInputs(this.#constants.vcluster, vcluster, budget);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
-  /** Undefined: the sandbox has to evaluate it, all matches of it, so that the object has the limits and the errors of the sandbox. */
-  #evaluateHere(
-    { program: { reads }, local }: Entry,
-    request: EvaluateRequest,
-  ): EvaluateResponse | undefined {
-    const { context, values, paths } = request;
-    const { budget = new Budget() } = request;
-    const results: (JsonValue | undefined)[] = [];
-    const isComplete = attempt(() => {
-      budget.begin();
-      acceptInputs(context.hostObject, reads.hostObject, budget);
-      acceptInputs(context.virtualObject, reads.virtualObject, budget);
-      // One for all matches: an object for each would cost as much as the evaluation.
-      const evaluation = {
-        value: undefined as LocalValue,
-        valueExists: false,
-        path: '',
-        hostObject: context.hostObject,
-        virtualObject: context.virtualObject,
-        vcluster: this.#vcluster,
-        budget,
-        virtualToHostDNS: this.#virtualToHostDNS,
-        slots: [],
-      };
-      for (let at = 0; at < values.length; at++) {
-        const value = reads.value ? values[at] : undefined;
-        evaluation.value = value;
-        evaluation.valueExists = value !== undefined;
-        evaluation.path = (reads.path ? paths?.[at] : undefined) ?? '';
-        budget.begin();
-        budget.spend(local.nodes);
-        budget.read(evaluation.path.length);
-        if (value !== undefined) acceptInput(value, budget);
-        results.push(toResult(local.evaluate(evaluation), budget));
-      }
-    });
-    return isComplete ? { values: results, errors: undefined } : undefined;
+  /** Undefined: it was declined, or something threw, which it does in the sandbox as well, with a message and a place. */
+  #evaluateHere({ program, context, values, paths, budget }: EvaluateRequest): EvaluateResponse | undefined {
+    const local = this.#programs.get(program);
+    if (local === undefined) return undefined;
+    const evaluation = new Evaluation(context, budget ?? new Budget());
+    try {
+      const results = values.map((value, at) => local.evaluate(evaluation, value, paths?.[at] ?? ''));
+      local.finish(evaluation);
+      return { values: results, errors: undefined };
+    } catch {
+      return undefined;
+    }
   }
 }
 
-/** False: it was declined, or something threw, which it does in the sandbox as well, with a message and a place. */
-function attempt(evaluation: () => void): boolean {
-  try {
-    evaluation();
-    return true;
-  } catch {
-    return false;
+class BoundProgram implements LocalEvaluator {
+  readonly readsPath: boolean;
+  readonly #reads: ReadSet;
+  readonly #expression: BoundExpression;
+  readonly #evaluated: (matches: number) => void;
+
+  constructor(reads: ReadSet, expression: BoundExpression, evaluated: (matches: number) => void) {
+    this.readsPath = reads.path;
+    this.#reads = reads;
+    this.#expression = expression;
+    this.#evaluated = evaluated;
+  }
+
+  evaluate(evaluation: Evaluation, value: JsonValue | undefined, path: string): JsonValue | undefined {
+    const { budget } = evaluation;
+    if (evaluation.evaluator !== this) this.#begin(evaluation);
+    evaluation.matches += 1;
+    evaluation.value = this.#reads.value ? value : undefined;
+    evaluation.path = this.readsPath ? path : '';
+    budget.begin();
+    budget.spend(this.#expression.nodes);
+    budget.read(evaluation.path.length);
+    if (evaluation.value !== undefined) acceptInput(evaluation.value, budget);
+    return toResult(this.#expression.evaluate(evaluation), budget);
+  }
+
+  finish(evaluation: Evaluation): void {
+    if (evaluation.evaluator === this) this.#evaluated(evaluation.matches);
+    evaluation.evaluator = undefined;
+  }
+
+  #begin(evaluation: Evaluation): void {
+    const { context, budget } = evaluation;
+    const { hostObject, virtualObject } = this.#reads;
+    budget.begin();
+    if (hostObject.length > 0) acceptInputs(context.hostObject, hostObject, budget);
+    if (virtualObject.length > 0) acceptInputs(context.virtualObject, virtualObject, budget);
+    evaluation.evaluator = this;
+    evaluation.matches = 0;
   }
 }

@@ -4,10 +4,14 @@
 import { createBase64 } from '../guest/globals.ts';
 import { decline, type Budget } from './budget.ts';
 import { acceptInput, acceptKey, isList, isObject } from './values.ts';
-import type { Evaluation, LocalObject, LocalValue } from './types.ts';
+import type { Constants, Evaluation, LocalObject, LocalValue } from './types.ts';
 
 type Arguments = readonly LocalValue[];
-export type LocalFunction = (args: Arguments, evaluation: Evaluation) => LocalValue;
+export type LocalFunction = (
+  args: Arguments,
+  evaluation: Evaluation,
+  constants: Constants | undefined,
+) => LocalValue;
 type Method<Receiver> = (receiver: Receiver, args: Arguments, budget: Budget) => LocalValue;
 
 /** Declines any other number of arguments: in most functions, one that is undefined is not one that is missing. */
@@ -297,8 +301,11 @@ function ofText(of: (text: string) => string, factor = 4): LocalFunction {
   });
 }
 
-function one(of: (value: LocalValue, evaluation: Evaluation) => LocalValue): LocalFunction {
-  return ([value, ...more], evaluation) => (more.length > 0 ? decline() : of(value, evaluation));
+function one(
+  of: (value: LocalValue, evaluation: Evaluation, constants: Constants | undefined) => LocalValue,
+): LocalFunction {
+  return (args, evaluation, constants) =>
+    args.length > 1 ? decline() : of(args[0], evaluation, constants);
 }
 
 function numeric(of: (value: number) => LocalValue): LocalFunction {
@@ -428,11 +435,11 @@ export const FUNCTIONS: ReadonlyMap<string, LocalFunction> = new Map<string, Loc
   ['parseInt', parsing(parseInt)],
   [
     'virtualToHostDNS',
-    one((value, { budget, virtualToHostDNS }) => {
+    one((value, { budget }, constants) => {
       const text = textOf(value);
-      if (text.length > DNS_NAME_CHARS_MAX) decline();
+      if (constants === undefined || text.length > DNS_NAME_CHARS_MAX) return decline();
       budget.spend(DNS_NAME_NODES);
-      return sized(virtualToHostDNS(text), budget);
+      return sized(constants.virtualToHostDNS(text), budget);
     }),
   ],
 ]);

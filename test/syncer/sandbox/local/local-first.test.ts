@@ -92,26 +92,26 @@ test.each<[expression: string, value: JsonValue, expected: JsonValue]>([
 });
 
 test.each<[expression: string, construct: string]>([
-  ['value.x = 1', 'AssignmentExpression'],
-  ['const a = value; a', 'VariableDeclaration'],
-  ['if (value) 1; else 2', 'IfStatement'],
-  ['/a/.test(value)', 'Literal'],
-  ['value.replace("a", (x) => x)', 'ArrowFunctionExpression'],
-  ['((x) => x)(value)', 'ArrowFunctionExpression'],
-  ['value.map((x) => { return x; })', 'ArrowFunctionExpression'],
-  ['value.map(function (x) { return x; })', 'FunctionExpression'],
-  ['value.sort()', 'MemberExpression'],
-  ['value.reduce((a, b) => a + b)', 'MemberExpression'],
-  ['"a" in value', 'BinaryExpression'],
-  ['value ** 2', 'BinaryExpression'],
-  ['new Date(value)', 'NewExpression'],
-  ['context', 'Identifier'],
-  ['Object', 'Identifier'],
-  ['value.toISOString()', 'MemberExpression'],
+  ['value.x = 1', 'value.x = 1'],
+  ['const a = value; a', 'const a = value;'],
+  ['if (value) 1; else 2', 'if (value) 1; else 2'],
+  ['/a/.test(value)', '/a/'],
+  ['value.replace("a", (x) => x)', '(x) => x'],
+  ['((x) => x)(value)', '(x) => x'],
+  ['value.map((x) => { return x; })', '(x) => { return x; }'],
+  ['value.map(function (x) { return x; })', 'function (x) { return x; }'],
+  ['value.sort()', 'value.sort'],
+  ['value.reduce((a, b) => a + b)', 'value.reduce'],
+  ['1 + ("a" in value)', '"a" in value'],
+  ['value ** 2', 'value ** 2'],
+  ['new Date(value)', 'new Date(value)'],
+  ['context', 'context'],
+  ['Object', 'Object'],
+  ['value.toISOString()', 'value.toISOString'],
   ['value.trim', 'none'],
 ])('%s needs the sandbox: %s', (expression, construct) => {
   const { local } = programFor(expression);
-  expect(local.kind === 'local' ? 'none' : local.construct).toBe(construct);
+  expect(local.kind === 'local' ? 'none' : expression.slice(local.start, local.end)).toBe(construct);
 });
 
 describe('declined', () => {
