@@ -11,7 +11,16 @@ import {
   keptPaths,
   mayBeKept,
 } from './compile.ts';
-import { change, locate, overlay, replace, valuesOf, type Change, type Path, type Selection } from './walk.ts';
+import {
+  change,
+  locate,
+  overlay,
+  replace,
+  valuesOf,
+  type Change,
+  type Path,
+  type Selection,
+} from './walk.ts';
 import { Budget } from '../sandbox/local/budget.ts';
 import { Evaluation, type LocalEvaluator } from '../sandbox/local/types.ts';
 import type {

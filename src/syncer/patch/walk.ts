@@ -48,7 +48,12 @@ export function replace(
 }
 
 /** As `replace`, with what `change` returns for each match, in order. Its place is given if it `hasPlaces`. */
-export function change(path: Path, root: JsonValue, with_: Change, hasPlaces: boolean): JsonValue | undefined {
+export function change(
+  path: Path,
+  root: JsonValue,
+  with_: Change,
+  hasPlaces: boolean,
+): JsonValue | undefined {
   return new Walk(path, { change: with_, hasPlaces }).root(root);
 }
 

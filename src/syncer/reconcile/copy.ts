@@ -26,6 +26,7 @@ import type {
   PatchPipeline,
   TranslatedReference,
 } from '../patch/types.ts';
+import type { Budget } from '../sandbox/local/budget.ts';
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../translate/bookkeeping.ts';
 import { backTranslate, forgeHostObject } from '../translate/forge.ts';
 import { mergePair, type Forwarded, type MergedPair, type Reversed } from '../translate/merge.ts';
@@ -69,6 +70,8 @@ export interface PlacedPair {
   readonly virtual: KubeObject;
   readonly target: NamespacedName;
   readonly host: KubeObject | undefined;
+  /** What the evaluations of this reconcile may still cost, in both directions. */
+  readonly budget: Budget;
   /** The host has no Service that the copy belongs to, and the copy is marked for the host's controllers. */
   readonly isUnserved?: boolean;
 }
@@ -141,7 +144,8 @@ export class CopyForge {
     const isOneWay = isTerminating(pair.host) || isTerminating(pair.virtual);
     const reverse = async (): Promise<Reversed> => {
       const { name, namespace = '' } = pair.virtual.metadata;
-      const reversed = await reverseCopy(pair.host, { name, namespace }, this.#options, pair.virtual);
+      const from = { original: pair.virtual, budget: pair.budget };
+      const reversed = await reverseCopy(pair.host, { name, namespace }, this.#options, from);
       failedBack = reversed.failed;
       return reversed;
     };
@@ -209,7 +213,7 @@ function failureOf(
 }
 
 async function forward(pair: PlacedPair, options: CopyForgeOptions): Promise<PatchedCopy> {
-  const { virtual, target, host, isUnserved = false } = pair;
+  const { virtual, target, host, budget, isUnserved = false } = pair;
   const { resource, content } = options.kind;
   const owner = options.owner.current;
   const forged = forgeHostObject(virtual, { ...options, kind: resource, content, target, owner, host });
@@ -218,6 +222,7 @@ async function forward(pair: PlacedPair, options: CopyForgeOptions): Promise<Pat
     objectNamespace: virtual.metadata.namespace ?? '',
     virtualObject: asJson(virtual),
     hostObject: host === undefined ? null : asJson(host),
+    budget,
   });
   const copy = asObject(patched.object);
   const isPatched = content.afterPatches !== undefined && patched.object !== input;
@@ -240,7 +245,7 @@ export async function translatedBack(
   parts: ReverseParts,
   original?: KubeObject,
 ): Promise<KubeObject> {
-  const { virtual, unresolved, failed } = await reverseCopy(host, name, parts, original);
+  const { virtual, unresolved, failed } = await reverseCopy(host, name, parts, { original });
   const first = failed?.errors[0] ?? unresolved[0]?.error;
   if (first !== undefined) throw first;
   return virtual;
@@ -252,12 +257,13 @@ async function reverseCopy(
   host: KubeObject,
   name: NamespacedName,
   parts: ReverseParts,
-  original: KubeObject | undefined,
+  { original, budget }: { readonly original: KubeObject | undefined; readonly budget?: Budget },
 ): Promise<Reversed & Pick<PatchedObject, 'failed' | 'unresolved'>> {
   const { object, unresolved, failed } = await parts.pipeline.apply('toVirtual', asJson(host), {
     objectNamespace: name.namespace,
     virtualObject: original === undefined ? null : asJson(original),
     hostObject: asJson(host),
+    ...(budget && { budget }),
   });
   const { content } = parts.kind;
   return {

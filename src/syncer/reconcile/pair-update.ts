@@ -5,6 +5,7 @@ import { isTerminating, parseKey, type KubeObject, type ObjectKey } from '../../
 import { isConflict } from '../../kube/status-error.ts';
 import type { RecordedEvent } from '../../kube/types.ts';
 import { KEEPING_REASONS, type SyncedKind } from '../kinds/kind.ts';
+import { Budget } from '../sandbox/local/budget.ts';
 import { LAST_SYNCED } from '../translate/bookkeeping.ts';
 import { needsWrite } from '../translate/content.ts';
 import { recordOf } from '../translate/last-synced.ts';
@@ -254,7 +255,7 @@ function contestNotice(
 function asPair(seen: Observation): SeenPair {
   const { virtual, host, target } = seen;
   invariant(virtual && host && target, 'both objects exist when a pair is updated');
-  return { ...seen, virtual, host, target };
+  return { ...seen, virtual, host, target, budget: new Budget() };
 }
 
 // What follows a write of the copy: the status is copied, the pair remembered, and the key reconciled again where something is left to do.

@@ -12,6 +12,7 @@ import {
   type ObjectKey,
 } from '../../kube/object.ts';
 import { hasSelector } from '../kinds/kind.ts';
+import { Budget } from '../sandbox/local/budget.ts';
 import { recordOf } from '../translate/last-synced.ts';
 import { ownershipOf } from '../translate/bookkeeping.ts';
 import { isStandIn } from '../translate/stand-in.ts';
@@ -331,5 +332,5 @@ async function takeOver(sync: KindSync, seen: Observation): Promise<ReconcileRes
 
 function placed({ virtual, target, host, isUnserved }: Observation): PlacedPair {
   invariant(virtual && target, 'an object that is copied exists and has a target');
-  return { virtual, target, host, isUnserved };
+  return { virtual, target, host, isUnserved, budget: new Budget() };
 }

@@ -8,6 +8,7 @@ import { checkCopySize, pausesFor } from '../../../src/syncer/reconcile/copy-siz
 import { CopyForge } from '../../../src/syncer/reconcile/copy.ts';
 import type { PatchConfig } from '../../../src/config/config.ts';
 import { build } from '../patch/build.ts';
+import { Budget } from '../../../src/syncer/sandbox/local/budget.ts';
 import { translators } from '../translate/setup.ts';
 
 const KIB = 1024;
@@ -100,7 +101,9 @@ describe('an object of 2.5 MB', () => {
     const kept = { owner: { current: undefined }, foreignService: () => undefined };
     const forge = new CopyForge({ kind: endpointsKind, names, labels, pipeline, ...kept });
     const virtual = endpoints(50_000);
-    const before = await turnsOf(() => forge.fresh({ virtual, target, host: undefined }));
+    const before = await turnsOf(() =>
+      forge.fresh({ virtual, target, host: undefined, budget: new Budget() }),
+    );
     expect(before.turns).toBeGreaterThanOrEqual(3);
     const { host } = before.result;
     const again = await turnsOf(() =>
@@ -108,6 +111,7 @@ describe('an object of 2.5 MB', () => {
         virtual,
         target,
         host: { ...host, metadata: { ...host.metadata, resourceVersion: '9' } },
+        budget: new Budget(),
       }),
     );
     expect(again.turns).toBeGreaterThanOrEqual(4);
@@ -118,7 +122,9 @@ describe('an object of 2.5 MB', () => {
     const { pipeline } = build([]);
     const kept = { owner: { current: undefined }, foreignService: () => undefined };
     const forge = new CopyForge({ kind: endpointsKind, names, labels, pipeline, ...kept });
-    const { turns } = await turnsOf(() => forge.fresh({ virtual: endpoints(1000), target, host: undefined }));
+    const { turns } = await turnsOf(() =>
+      forge.fresh({ virtual: endpoints(1000), target, host: undefined, budget: new Budget() }),
+    );
     expect(turns).toBe(0);
   });
 });

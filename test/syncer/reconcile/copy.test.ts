@@ -8,11 +8,16 @@ import { mergePatch, valueAt, type JsonObject } from '../../../src/base/json.ts'
 import type { PatchConfig } from '../../../src/config/config.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
+import { createPatchPipeline } from '../../../src/syncer/patch/pipeline.ts';
 import type { PatchPipeline } from '../../../src/syncer/patch/types.ts';
 import { CopyForge, virtualPatch } from '../../../src/syncer/reconcile/copy.ts';
+import { namingRules } from '../../../src/syncer/sandbox/guest-source.ts';
+import { Budget } from '../../../src/syncer/sandbox/local/budget.ts';
+import { LocalFirst } from '../../../src/syncer/sandbox/local/local-first.ts';
+import type { EvaluateRequest } from '../../../src/syncer/sandbox/types.ts';
 import { kindIdOf } from '../../../src/syncer/translate/last-synced.ts';
 import { translators } from '../translate/setup.ts';
-import { build, type BuildOptions } from '../patch/build.ts';
+import { build, pipelineOptions, type BuildOptions } from '../patch/build.ts';
 
 const { names, labels } = translators(undefined, { vcluster: 'vc', hostNamespace: 'ns' });
 const target = { namespace: 'ns', name: 'web-x-default-x-vc' };
@@ -52,9 +57,9 @@ const TWO_WAY: PatchConfig = {
 test('patches run once to create a copy, and once to detect that it is up to date', async () => {
   const { forge, runs } = counted([TWO_WAY]);
   const virtual = virtualEndpoints({ zone: 'a' });
-  const { host } = await forge.fresh({ virtual, target, host: undefined });
+  const { host } = await forge.fresh({ virtual, target, host: undefined, budget: new Budget() });
   expect(runs).toEqual(['toHost "a"']);
-  const merged = await forge.merged({ virtual, target, host });
+  const merged = await forge.merged({ virtual, target, host, budget: new Budget() });
   expect(runs).toEqual(['toHost "a"', 'toHost "a"']);
   expect(merged).toMatchObject({ host: undefined, virtual: undefined });
 });
@@ -62,16 +67,51 @@ test('patches run once to create a copy, and once to detect that it is up to dat
 test('for a value that is synced back: once for the current virtual object, once for the changed one', async () => {
   const { forge, runs } = counted([TWO_WAY]);
   const virtual = virtualEndpoints({ zone: 'a' });
-  const { host } = await forge.fresh({ virtual, target, host: undefined });
+  const { host } = await forge.fresh({ virtual, target, host: undefined, budget: new Budget() });
   runs.length = 0;
   const edited = { ...host.metadata.annotations, zone: 'host-b' };
   const merged = await forge.merged({
     virtual,
     target,
     host: { ...host, metadata: { ...host.metadata, annotations: edited } },
+    budget: new Budget(),
   });
   expect(merged.virtual?.metadata.annotations?.['zone']).toBe('b');
   expect(runs).toEqual(['toHost "a"', 'toVirtual "a"', 'toHost "b"']);
+});
+
+test('all evaluations of a reconcile share a budget, in both directions', async () => {
+  const patch: PatchConfig = {
+    path: 'metadata.annotations.*',
+    expression: 'value.repeat(10000).slice(0, 0) + "host-" + value',
+    reverseExpression: 'value.slice(5).repeat(10000).slice(0, 0) + value.slice(5)',
+  };
+  const options = pipelineOptions([patch], { answers: 'immediately' });
+  const { compiled, vcluster, evaluator } = options;
+  const sandbox = {
+    pids: [],
+    define() {},
+    forget() {},
+    evaluate: (request: EvaluateRequest) => evaluator.evaluate(request),
+    async [Symbol.asyncDispose]() {},
+  };
+  const local = new LocalFirst(sandbox, {
+    programs: compiled.programs,
+    vcluster,
+    names: namingRules(vcluster, { kind: 'single' }),
+  });
+  const pipeline = createPatchPipeline({ ...options, evaluator: local });
+  const kept = { owner: { current: undefined }, foreignService: () => undefined };
+  const forge = new CopyForge({ kind: endpointsKind, names, labels, pipeline, ...kept });
+  const annotations = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`k${at}`, 'a']));
+  const virtual = virtualEndpoints(annotations);
+  const { host } = await forge.fresh({ virtual, target, host: undefined, budget: new Budget() });
+  expect(evaluator.requests).toEqual([]);
+  const edited = { ...host, metadata: { ...host.metadata, annotations: { ...host.metadata.annotations } } };
+  edited.metadata.annotations['k1'] = 'host-b';
+  const merged = await forge.merged({ virtual, target, host: edited, budget: new Budget() });
+  expect(merged.virtual?.metadata.annotations).toEqual({ ...annotations, k1: 'b' });
+  expect(evaluator.requests.length).toBeGreaterThan(0);
 });
 
 test('the watch of a kind that only data names starts during the run of the patches, which is postponed until it has', async () => {
@@ -98,7 +138,7 @@ test('the watch of a kind that only data names starts during the run of the patc
     ...virtualEndpoints({ zone: 'a' }),
     subsets: [{ addresses: [{ ip: '10.0.0.1', targetRef: { kind: 'ConfigMap', name: 'settings' } }] }],
   };
-  const pair = { virtual, target, host: undefined };
+  const pair = { virtual, target, host: undefined, budget: new Budget() };
   await expect(forge.fresh(pair)).rejects.toEqual(new Postponed('v1 ConfigMap', opening.promise));
   isOpen = true;
   const { host, references } = await forge.fresh(pair);

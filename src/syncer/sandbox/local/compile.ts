@@ -401,7 +401,9 @@ class Compiler {
     const name = identifierName(node);
     if (name !== undefined) {
       const called = this.#scope.has(name) || !CALLBACKS.has(name) ? undefined : FUNCTIONS.get(name);
-      return called === undefined ? refuse(node) : (each, _, evaluation) => called([each], evaluation, undefined);
+      return called === undefined
+        ? refuse(node)
+        : (each, _, evaluation) => called([each], evaluation, undefined);
     }
     if (node.type !== 'ArrowFunctionExpression' || node['expression'] !== true) return refuse(node);
     const [outer, before] = [this.#scope, this.nodes];
@@ -520,7 +522,7 @@ type Iterate = (
   evaluation: Evaluation,
 ) => LocalValue;
 
-const ITERATIONS: ReadonlyMap<string, Iterate> = new Map<string, Iterate>([
+export const ITERATIONS: ReadonlyMap<string, Iterate> = new Map<string, Iterate>([
   ['every', (list, callback) => list.every(callback)],
   ['filter', (list, callback) => list.filter(callback)],
   ['find', (list, callback) => list.find(callback)],

@@ -304,8 +304,7 @@ function ofText(of: (text: string) => string, factor = 4): LocalFunction {
 function one(
   of: (value: LocalValue, evaluation: Evaluation, constants: Constants | undefined) => LocalValue,
 ): LocalFunction {
-  return (args, evaluation, constants) =>
-    args.length > 1 ? decline() : of(args[0], evaluation, constants);
+  return (args, evaluation, constants) => (args.length > 1 ? decline() : of(args[0], evaluation, constants));
 }
 
 function numeric(of: (value: number) => LocalValue): LocalFunction {
