@@ -16,6 +16,14 @@ import { configJsonSchema } from '../src/config/schema/schema.ts';
 import { fleetSeries } from '../src/fleet/members.ts';
 import { controllerSeries, queueSeries } from '../src/syncer/metrics/metrics.ts';
 import { informerSeries, syncSeries } from '../src/syncer/metrics/sync-series.ts';
+import { ITERATIONS } from '../src/syncer/sandbox/local/compile.ts';
+import {
+  CHANGING_METHODS,
+  FUNCTIONS,
+  LIST_METHODS,
+  NUMBER_METHODS,
+  TEXT_METHODS,
+} from '../src/syncer/sandbox/local/methods.ts';
 import { refusalRows } from '../src/syncer/sandbox/front-end/scope.ts';
 
 const PAGE = join(import.meta.dirname, '..', 'docs', 'reference.md');
@@ -31,6 +39,7 @@ export function reference(page = readFileSync(PAGE, 'utf8')): string {
     metrics: () => metricRows((rank) => rank === 1),
     usual: usualSeries,
     refused: refusedRows,
+    local: localRows,
   };
   return page.replaceAll(
     /(<!-- (\w+) -->\n)[^]*?(<!-- end -->)/gu,
@@ -192,6 +201,23 @@ function refusedRows(): string[] {
     ([reason, group]) => `| ${group.map(([name = '']) => name).join(', ')} | ${reason} |`,
   );
   return ['| refused | because |', '|---|---|', ...rows];
+}
+
+function localRows(): string[] {
+  const list = (names: Iterable<string>): string =>
+    [...names]
+      .toSorted((a, b) => (a < b ? -1 : 1))
+      .map((name) => `\`${name}\``)
+      .join(', ');
+  return [
+    '| of | evaluated in the daemon |',
+    '|---|---|',
+    `| a text | ${list(TEXT_METHODS.keys())} |`,
+    `| a list | ${list(new Set([...LIST_METHODS.keys(), ...CHANGING_METHODS.keys()]))} |`,
+    `| a list, with an arrow function | ${list(ITERATIONS.keys())} |`,
+    `| a number | ${list(NUMBER_METHODS.keys())} |`,
+    `| functions | ${list([...FUNCTIONS.keys(), 'Object.assign'])} |`,
+  ];
 }
 
 /** Records what is registered. */

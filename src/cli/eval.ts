@@ -24,7 +24,14 @@ import { silentLogger } from '../base/logger.ts';
 import { systemClock } from '../base/clock.ts';
 import { compileExpression } from '../syncer/sandbox/front-end/compile-expression.ts';
 import { createSandbox } from '../syncer/sandbox/sandbox.ts';
-import type { EvaluateError, ObjectContext, VclusterContext, Sandbox } from '../syncer/sandbox/types.ts';
+import type {
+  EvaluateError,
+  ObjectContext,
+  Program,
+  Sandbox,
+  VclusterContext,
+} from '../syncer/sandbox/types.ts';
+import { declinedBy, shortened, type Declined, type Place } from './expression-places.ts';
 
 const DEFAULT_NAME = 'my-vcluster';
 
@@ -34,6 +41,7 @@ interface EvalFlags {
   context?: string;
   config?: string;
   jsonl?: boolean;
+  place?: boolean;
 }
 
 export function define(command: Command, exitWith: ExitWith): void {
@@ -52,15 +60,21 @@ export function define(command: Command, exitWith: ExitWith): void {
         'read lines of {id, expression, value?, valueJson?, path?, context?, then?} from standard input',
       ).conflicts(['value', 'context', 'config']),
     )
+    .option(
+      '--place',
+      'also say where the daemon evaluates it: in its own process, or in the sandbox, and why',
+    )
     .action((expression: string | undefined, flags: EvalFlags) => {
       if ((flags.jsonl === true) === (expression !== undefined))
         command.error('error: specify an expression, or --jsonl to read expressions from standard input');
-      return exitWith(() => (expression === undefined ? runLines() : runOne(expression, command, flags)));
+      return exitWith(() =>
+        expression === undefined ? runLines(flags.place === true) : runOne(expression, command, flags),
+      );
     });
 }
 
-async function runLines(): Promise<number> {
-  await using session = new EvalSession();
+async function runLines(showsPlace: boolean): Promise<number> {
+  await using session = new EvalSession(showsPlace);
   let number = 0;
   for await (const line of linesOf(process.stdin)) {
     number += 1;
@@ -79,9 +93,17 @@ async function runOne(expression: string, command: Command, flags: EvalFlags): P
   const parsed = flags.value === undefined ? { value: undefined } : parseJson(flags.value);
   if ('error' in parsed)
     return usageError('--value is not JSON; a string needs its quotes: --value \'"text"\'');
-  await using session = new EvalSession();
+  await using session = new EvalSession(flags.place === true);
   const input = { expression, ...parsed, path: flags.path, context: withName(readContext(context)) };
   return print(await session.evaluate(input));
+}
+
+function describePlace({ place, declined }: Evaluated): string {
+  if (place === 'daemon') return 'evaluated in the daemon';
+  if (declined === undefined)
+    return 'evaluated in the sandbox: the daemon does not evaluate it on these inputs';
+  const { construct, line, column } = declined;
+  return `evaluated in the sandbox: the daemon does not evaluate ${shortened(construct)} (line ${line}, column ${column})`;
 }
 
 async function configuredVcluster(command: Command): Promise<JsonObject> {
@@ -97,6 +119,7 @@ function withName({ vcluster, objects }: EvalContext): EvalContext {
 }
 
 function print(outcome: EvalOutcome): number {
+  if ('place' in outcome) tell(describePlace(outcome));
   if ('error' in outcome) {
     const { kind, message, line, column } = outcome.error;
     const place = line === undefined ? '' : ` (line ${line}, column ${column ?? 1})`;
@@ -107,7 +130,7 @@ function print(outcome: EvalOutcome): number {
   return 0;
 }
 
-// Evaluates expressions one at a time in the sandbox, as the daemon does: front end, limits, child process.
+// Evaluates expressions one at a time as the daemon does: front end, its own evaluator, limits, child process.
 
 /** The defaults of the configuration, without a cache of results, since every expression is evaluated once. */
 const LIMITS = {
@@ -132,10 +155,18 @@ interface EvalContext {
   readonly objects: ObjectContext;
 }
 
-type EvalOutcome =
+/** Where it was evaluated, if the caller asked. `declined`: what only the sandbox evaluates; undefined: the daemon declined the inputs. */
+interface Evaluated {
+  readonly place: Place;
+  readonly declined?: Declined;
+}
+
+type EvalOutcome = (
   | { readonly value: JsonValue }
   | { readonly undefined: true }
-  | { readonly error: EvalError };
+  | { readonly error: EvalError }
+) &
+  ({} | Evaluated);
 
 /** JSON leaves out what is undefined. */
 interface EvalError extends Pick<EvaluateError, 'kind' | 'message'> {
@@ -163,7 +194,14 @@ function readContext(json: JsonObject): EvalContext {
 /** Keeps a sandbox for each `context.vcluster`, because a sandbox has one for its lifetime. */
 class EvalSession implements AsyncDisposable {
   readonly #sandboxes = new Map<string, Sandbox>();
+  readonly #showsPlace: boolean;
   #nextId = 0;
+  /** Of the last evaluation. */
+  #place: Place = 'sandbox';
+
+  constructor(showsPlace: boolean) {
+    this.#showsPlace = showsPlace;
+  }
 
   async evaluate({ expression, value, path, context }: EvalInput): Promise<EvalOutcome> {
     const id = this.#nextId++;
@@ -175,10 +213,16 @@ class EvalSession implements AsyncDisposable {
     const request = { program: id, object, context: context.objects, values: [value], paths: [path] };
     const response = await sandbox.evaluate(request);
     sandbox.forget(id);
+    const place = this.#showsPlace ? this.#evaluated(compiled.program) : {};
     const error = response.errors?.get(0);
-    if (error !== undefined) return failed(error);
+    if (error !== undefined) return { ...failed(error), ...place };
     const [result] = response.values;
-    return result === undefined ? { undefined: true } : { value: result };
+    return result === undefined ? { undefined: true, ...place } : { value: result, ...place };
+  }
+
+  #evaluated(program: Program): Evaluated {
+    const declined = declinedBy(program);
+    return { place: this.#place, ...(declined && { declined }) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -190,8 +234,22 @@ class EvalSession implements AsyncDisposable {
     const key = canonicalJson({ ...vcluster });
     let sandbox = this.#sandboxes.get(key);
     this.#sandboxes.delete(key);
-    const options = { programs: [], vcluster, limits: LIMITS, clock: systemClock, logger: silentLogger };
-    sandbox ??= await createSandbox(options);
+    sandbox ??= await createSandbox({
+      programs: [],
+      vcluster,
+      limits: LIMITS,
+      localEvaluation: true,
+      clock: systemClock,
+      logger: silentLogger,
+      metrics: {
+        memo() {},
+        batched() {},
+        sandboxKilled() {},
+        evaluated: (place) => {
+          this.#place = place;
+        },
+      },
+    });
     this.#sandboxes.set(key, sandbox);
     for (const [oldest, unused] of this.#sandboxes) {
       if (this.#sandboxes.size <= SANDBOXES_MAX) break;

@@ -20,6 +20,7 @@ import {
   problemToJson,
   tell,
 } from './output/terminal.ts';
+import { expressionPlaces } from './expression-places.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 import { systemClock } from '../base/clock.ts';
 import { silentLogger } from '../base/logger.ts';
@@ -44,32 +45,37 @@ export function define(command: Command, exitWith: ExitWith): void {
   command.argument('[files...]', help);
   command.addOption(formatOption(['text', 'json']));
   command.option('--strict', 'treat warnings as errors');
+  command.option('--place', 'with -o json: also say where the daemon evaluates each expression, and why');
   addConfigOptions(command, ALL_FIELDS, true);
-  command.action((files: string[], { output, strict }: { output: string; strict?: true }) => {
+  command.action((files: string[], { output, ...flags }: { output: string; strict?: true; place?: true }) => {
+    const { strict = false, place = false } = flags;
+    if (place && output !== 'json') command.error('error: --place needs -o json');
     const input = { ...loaderInput(command), isStart: true };
     // Undefined stands for a configuration without a file: flags and environment only.
     const checked = files.length > 0 ? files : [configFile(input)];
-    return exitWith(() => validate(checked, input, output, strict === true));
+    return exitWith(() => validate(checked, input, { output, strict, place }));
   });
 }
 
 async function validate(
   files: readonly (string | undefined)[],
   options: LoadOptions,
-  output: string,
-  isStrict: boolean,
+  { output, strict, place }: { readonly output: string; readonly strict: boolean; readonly place: boolean },
 ): Promise<number> {
   const found: ConfigProblem[] = [];
+  const places: object[] = [];
   using progress = showProgress('checking');
   for (const [index, file] of files.entries()) {
-    found.push(...(await problemsOf(file, options)));
+    const checked = await check(file, options, place);
+    found.push(...checked.problems);
+    places.push(...checked.places);
     progress.update(index + 1, files.length);
   }
   progress[Symbol.dispose]();
-  const problems = isStrict ? found.map((problem) => ({ ...problem, severity: 'error' as const })) : found;
+  const problems = strict ? found.map((problem) => ({ ...problem, severity: 'error' as const })) : found;
   const errors = problems.filter((problem) => problem.severity === 'error').length;
   if (output === 'json') {
-    process.stdout.write(`${printableJson(problems.map(problemToJson))}\n`);
+    process.stdout.write(`${printableJson([...problems.map(problemToJson), ...places])}\n`);
   } else {
     process.stdout.write(formatProblems(problems, paintFor(process.stdout)));
     const subject = files[0] === undefined ? 'without a file' : counted(files.length, 'file');
@@ -78,7 +84,13 @@ async function validate(
   return errors > 0 ? 2 : 0;
 }
 
-async function problemsOf(file: string | undefined, options: LoadOptions): Promise<readonly ConfigProblem[]> {
+interface Checked {
+  readonly problems: readonly ConfigProblem[];
+  /** As JSON, shaped as problems are, with the severity `info`: where the daemon evaluates each expression. */
+  readonly places: readonly object[];
+}
+
+async function check(file: string | undefined, options: LoadOptions, hasPlaces: boolean): Promise<Checked> {
   try {
     const checked = await checkConfig(file, {
       ...options,
@@ -86,11 +98,21 @@ async function problemsOf(file: string | undefined, options: LoadOptions): Promi
       acceptsFleet: true,
       acceptsChart: true,
     });
-    if (checked.config === undefined) return checked.problems;
-    const found = (await sampleWarnings(checked.config, checked.file)).map(checked.locate);
-    return inFileOrder([...checked.problems, ...found], displayName(file ?? ''));
+    const { config, locate } = checked;
+    if (config === undefined) return { problems: checked.problems, places: [] };
+    const found = (await sampleWarnings(config, checked.file)).map(locate);
+    const problems = inFileOrder([...checked.problems, ...found], displayName(file ?? ''));
+    const places = hasPlaces ? expressionPlaces(config) : [];
+    return {
+      problems,
+      places: places.map(({ place, finding }) => ({
+        ...problemToJson(locate(finding)),
+        severity: 'info',
+        place,
+      })),
+    };
   } catch (error) {
-    if (error instanceof ConfigError) return error.problems;
+    if (error instanceof ConfigError) return { problems: error.problems, places: [] };
     throw error;
   }
 }

@@ -22,6 +22,17 @@ describe('one expression', () => {
     });
   });
 
+  test.each([
+    ['value + 1', 'evaluated in the daemon\n'],
+    ['value.a', 'evaluated in the sandbox: the daemon does not evaluate it on these inputs\n'],
+    ['value + /a/.source', 'evaluated in the sandbox: the daemon does not evaluate /a/ (line 1, column 9)\n'],
+  ])('says where %s is evaluated', async (expression, err) => {
+    expect(await capturedRun(['eval', '--place', expression, '--value', '1'])).toMatchObject({
+      code: 0,
+      err,
+    });
+  });
+
   test('has the virtual cluster of a configuration', async () => {
     const config = write(
       'config.yaml',
@@ -74,6 +85,23 @@ describe('lines', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as unknown);
   };
+
+  test('say where they were evaluated', async () => {
+    const input = [
+      { id: 1, expression: 'value + 1', value: 1 },
+      { id: 2, expression: '[/a/.source, value]', value: 1 },
+    ].map((line) => JSON.stringify(line));
+    const { out } = await spawnedRun(['eval', '--jsonl', '--place'], input.join('\n'));
+    expect(
+      out
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as unknown),
+    ).toEqual([
+      { id: 1, value: 2, place: 'daemon' },
+      { id: 2, value: ['a', 1], place: 'sandbox', declined: { construct: '/a/', line: 1, column: 2 } },
+    ]);
+  });
 
   test('return their results in order, hostile ones included', async () => {
     const context = { vcluster: { name: 'a' }, virtualObject: { x: 1 } };

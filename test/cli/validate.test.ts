@@ -112,6 +112,37 @@ none.yaml: cannot be read: there is no such file
     expect(await run(['validate', '-o', 'json', 'good.yaml'])).toMatchObject({ code: 0, out: '[]\n' });
   });
 
+  test('JSON says where each expression is evaluated, and what needs the sandbox', async () => {
+    const patches = [
+      ' {path: "metadata.annotations.a", expression: "value + 1", reverseExpression: "value.slice(0, -1)"}',
+      ' {path: "metadata.annotations.b", expression: "value.replace(/a+/, \'b\')"}',
+      ' {path: "subsets[*].ports[?(/http/.test(@.name))].port", expression: "value + 1"}',
+    ];
+    const yaml = `sync: {toHost: {endpoints: {patches: [\n${patches.join(',\n')}\n ]}}}\n`;
+    const placesOf = async (settings: string): Promise<unknown[]> => {
+      write('places.yaml', `endpointSyncer: {name: vc${settings}}\n${yaml}`);
+      const { code, out } = await run(['validate', '--place', '-o', 'json', 'places.yaml']);
+      expect(code).toBe(0);
+      const all = JSON.parse(out) as { severity: string; place: string; line: number; message: string }[];
+      return all
+        .filter(({ severity }) => severity === 'info')
+        .map(({ place, line, message }) => [place, line, message]);
+    };
+    const here = 'evaluated in the daemon';
+    const notHere = (text: string) => `evaluated in the sandbox: the daemon does not evaluate ${text}`;
+    expect(await placesOf('')).toEqual([
+      ['daemon', 3, here],
+      ['daemon', 3, here],
+      ['sandbox', 4, notHere('/a+/')],
+      ['sandbox', 5, notHere('/http/')],
+      ['daemon', 5, here],
+    ]);
+    const off = 'evaluated in the sandbox: endpointSyncer.sandbox.localEvaluation is false';
+    expect(await placesOf(', sandbox: {localEvaluation: false}')).toEqual(
+      [3, 3, 4, 5, 5].map((line) => ['sandbox', line, off]),
+    );
+  });
+
   test('standard input, the environment, flags', async () => {
     const [piped, flagged] = await Promise.all([
       spawnedRun(['validate', '-'], 'endpointSyncer: {name: A}'),

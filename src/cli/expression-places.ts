@@ -1,0 +1,73 @@
+/** Where the daemon evaluates expressions, for `validate -o json` and `eval --place`: in its own process, or in the sandbox, which evaluates everything. */
+
+import { placeOf } from '../base/excerpt.ts';
+import type { Config } from '../config/config.ts';
+import { warningAtValue, type Finding } from '../config/finding.ts';
+import { PATCHED_KINDS } from '../syncer/kinds/synced-kinds.ts';
+import { compilePatches } from '../syncer/patch/compile.ts';
+import type { Program } from '../syncer/sandbox/types.ts';
+
+export type Place = 'daemon' | 'sandbox';
+
+/** What only the sandbox evaluates in an expression; lines and columns are 1-based. */
+export interface Declined {
+  readonly construct: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** Undefined: the daemon evaluates it, except on values whose results might differ in the sandbox. */
+export function declinedBy({ expression, local }: Program): Declined | undefined {
+  if (local.kind === 'local') return undefined;
+  const { line, column } = placeOf(expression, local.start);
+  return { construct: expression.slice(local.start, local.end), line, column };
+}
+
+export interface PlaceFinding {
+  readonly place: Place;
+  /** Where and why, as text. */
+  readonly finding: Finding;
+}
+
+/** Of each expression and filter, in the order of the configuration. */
+export function expressionPlaces({ sync, sandbox }: Config): PlaceFinding[] {
+  return PATCHED_KINDS.flatMap(({ configKey }) =>
+    compilePatches(sync[configKey].patches).patches.flatMap(({ index, actions, filters }) => {
+      const patch = ['sync', 'toHost', configKey, 'patches', index];
+      const { toHost, toVirtual } = actions;
+      return [
+        ...filters.map(({ program, offset }) => ({ key: 'path', program, offset })),
+        ...(toHost.kind === 'evaluate' ? [{ key: 'expression', program: toHost.program, offset: 0 }] : []),
+        ...(toVirtual.kind === 'evaluate'
+          ? [{ key: 'reverseExpression', program: toVirtual.program, offset: 0 }]
+          : []),
+      ].map(({ key, program, offset }) => {
+        const { place, message, at } = placeIn(program, sandbox.localEvaluation);
+        return { place, finding: warningAtValue([...patch, key], message, offset + at) };
+      });
+    }),
+  );
+}
+
+function placeIn(
+  program: Program,
+  isLocalOn: boolean,
+): { readonly place: Place; readonly message: string; readonly at: number } {
+  const { local } = program;
+  if (!isLocalOn) {
+    const message = 'evaluated in the sandbox: endpointSyncer.sandbox.localEvaluation is false';
+    return { place: 'sandbox', message, at: 0 };
+  }
+  const declined = declinedBy(program);
+  if (declined === undefined || local.kind === 'local')
+    return { place: 'daemon', message: 'evaluated in the daemon', at: 0 };
+  const message = `evaluated in the sandbox: the daemon does not evaluate ${shortened(declined.construct)}`;
+  return { place: 'sandbox', message, at: local.start };
+}
+
+const SHOWN_MAX = 60;
+
+export function shortened(construct: string): string {
+  const line = construct.replaceAll(/\s+/g, ' ');
+  return line.length > SHOWN_MAX ? `${line.slice(0, SHOWN_MAX)}…` : line;
+}
