@@ -13,7 +13,13 @@ import type {
   VclusterContext,
 } from '../types.ts';
 import { Budget } from './budget.ts';
-import { Evaluation, type BoundExpression, type Constants, type LocalEvaluator } from './types.ts';
+import {
+  Evaluation,
+  type BoundExpression,
+  type Constants,
+  type Evaluate,
+  type LocalEvaluator,
+} from './types.ts';
 import { acceptInput, acceptInputs, toResult } from './values.ts';
 
 export interface LocalOptions {
@@ -108,13 +114,17 @@ export class LocalFirst implements Sandbox {
 class BoundProgram implements LocalEvaluator {
   readonly readsPath: boolean;
   readonly #reads: ReadSet;
-  readonly #expression: BoundExpression;
+  readonly #readsValue: boolean;
+  readonly #evaluate: Evaluate;
+  readonly #nodes: number;
   readonly #evaluated: (matches: number) => void;
 
   constructor(reads: ReadSet, expression: BoundExpression, evaluated: (matches: number) => void) {
     this.readsPath = reads.path;
     this.#reads = reads;
-    this.#expression = expression;
+    this.#readsValue = reads.value;
+    this.#evaluate = expression.evaluate;
+    this.#nodes = expression.nodes;
     this.#evaluated = evaluated;
   }
 
@@ -122,13 +132,17 @@ class BoundProgram implements LocalEvaluator {
     const { budget } = evaluation;
     if (evaluation.evaluator !== this) this.#begin(evaluation);
     evaluation.matches += 1;
-    evaluation.value = this.#reads.value ? value : undefined;
-    evaluation.path = this.readsPath ? path : '';
     budget.begin();
-    budget.spend(this.#expression.nodes);
-    budget.read(evaluation.path.length);
-    if (evaluation.value !== undefined) acceptInput(evaluation.value, budget);
-    return toResult(this.#expression.evaluate(evaluation), budget);
+    budget.spend(this.#nodes);
+    if (this.readsPath) {
+      budget.read(path.length);
+      evaluation.path = path;
+    }
+    if (this.#readsValue) {
+      if (value !== undefined) acceptInput(value, budget);
+      evaluation.value = value;
+    }
+    return toResult(this.#evaluate(evaluation), budget);
   }
 
   finish(evaluation: Evaluation): void {
@@ -144,5 +158,6 @@ class BoundProgram implements LocalEvaluator {
     if (virtualObject.length > 0) acceptInputs(context.virtualObject, virtualObject, budget);
     evaluation.evaluator = this;
     evaluation.matches = 0;
+    evaluation.value = undefined;
   }
 }
