@@ -24,6 +24,7 @@ import {
   NUMBER_METHODS,
   TEXT_METHODS,
 } from '../src/syncer/sandbox/local/methods.ts';
+import { PATTERN_METHODS } from '../src/syncer/sandbox/local/patterns.ts';
 import { refusalRows } from '../src/syncer/sandbox/front-end/scope.ts';
 
 const PAGE = join(import.meta.dirname, '..', 'docs', 'reference.md');
@@ -213,6 +214,8 @@ function localRows(): string[] {
     '| of | evaluated in the daemon |',
     '|---|---|',
     `| a text | ${list(TEXT_METHODS.keys())} |`,
+    `| a text, with a regular expression | ${list(PATTERN_METHODS.keys())} |`,
+    `| a regular expression | \`test\` |`,
     `| a list | ${list(new Set([...LIST_METHODS.keys(), ...CHANGING_METHODS.keys()]))} |`,
     `| a list, with an arrow function | ${list(ITERATIONS.keys())} |`,
     `| a number | ${list(NUMBER_METHODS.keys())} |`,

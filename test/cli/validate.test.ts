@@ -115,8 +115,8 @@ none.yaml: cannot be read: there is no such file
   test('JSON says where each expression is evaluated, and what needs the sandbox', async () => {
     const patches = [
       ' {path: "metadata.annotations.a", expression: "value + 1", reverseExpression: "value.slice(0, -1)"}',
-      ' {path: "metadata.annotations.b", expression: "value.replace(/a+/, \'b\')"}',
-      ' {path: "subsets[*].ports[?(/http/.test(@.name))].port", expression: "value + 1"}',
+      ' {path: "metadata.annotations.b", expression: "value.replace(/a+/i, \'b\')"}',
+      ' {path: "subsets[*].ports[?(/http/i.test(@.name))].port", expression: "value + 1"}',
     ];
     const yaml = `sync: {toHost: {endpoints: {patches: [\n${patches.join(',\n')}\n ]}}}\n`;
     const placesOf = async (settings: string): Promise<unknown[]> => {
@@ -133,8 +133,8 @@ none.yaml: cannot be read: there is no such file
     expect(await placesOf('')).toEqual([
       ['daemon', 3, here],
       ['daemon', 3, here],
-      ['sandbox', 4, notHere('/a+/')],
-      ['sandbox', 5, notHere('/http/')],
+      ['sandbox', 4, notHere('/a+/i')],
+      ['sandbox', 5, notHere('/http/i')],
       ['daemon', 5, here],
     ]);
     const off = 'evaluated in the sandbox: endpointSyncer.sandbox.localEvaluation is false';

@@ -25,7 +25,7 @@ export function mayBacktrackOften(pattern: string): boolean {
 }
 
 /** Classes, and escapes other than references, as one character; what matches no text as `^`. */
-function withoutTexts(pattern: string): string {
+export function withoutTexts(pattern: string): string {
   return pattern
     .replace(/\\(?![1-9k])[^]|\[(?:\\[^]|[^\]\\])*\]/g, (text) => (/^\\b$/i.test(text) ? '^' : 'x'))
     .replaceAll('$', '^');

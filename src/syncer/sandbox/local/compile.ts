@@ -17,6 +17,7 @@ import {
   setMember,
   TEXT_METHODS,
 } from './methods.ts';
+import { PATTERN_METHODS, patternOf, test, type Pattern } from './patterns.ts';
 import {
   Evaluation,
   type BoundExpression,
@@ -355,6 +356,13 @@ class Compiler {
     this.nodes += 1;
     const object = childOf(callee, 'object');
     const name = staticKey(callee, 'property') ?? refuse(callee);
+    const tested = name === 'test' ? regexpOf(object) : undefined;
+    if (tested !== undefined) {
+      const [argument, ...more] = args;
+      if (argument === undefined || more.length > 0) return refuse(callee);
+      const text = this.compile(argument);
+      return (evaluation) => test(tested, text(evaluation), evaluation.budget);
+    }
     const receiver = this.#chain(object);
     const call = this.#methodCall(name, object, args) ?? refuse(callee);
     const isOptional = callee['optional'] === true;
@@ -380,6 +388,8 @@ class Compiler {
           ? iterate(holder, (each, index) => run(each, index, evaluation), evaluation)
           : decline();
     }
+    const pattern = args[0] && regexpOf(args[0]);
+    if (pattern !== undefined) return this.#patternCall(name, pattern, args.slice(1));
     const changed = CHANGING_METHODS.get(name);
     if (changed !== undefined && !isNewList(object)) return undefined;
     const ofList = LIST_METHODS.get(changed ?? name);
@@ -394,6 +404,18 @@ class Compiler {
         return ofNumber(holder, all(evaluation), budget);
       return isList(holder) && ofList !== undefined ? ofList(holder, all(evaluation), budget) : decline();
     };
+  }
+
+  #patternCall(
+    name: string,
+    pattern: Pattern,
+    args: readonly SyntaxNode[],
+  ): ((holder: LocalValue, evaluation: Evaluation) => LocalValue) | undefined {
+    const [count, method] = PATTERN_METHODS.get(name) ?? [];
+    if (method === undefined || args.length !== count) return undefined;
+    const all = this.#all(args);
+    return (holder, evaluation) =>
+      typeof holder === 'string' ? method(holder, pattern, all(evaluation), evaluation.budget) : decline();
   }
 
   /** An arrow function, or a global function that takes one argument. */
@@ -472,6 +494,12 @@ class Compiler {
       slots[slot] = value;
     };
   }
+}
+
+function regexpOf({ type, regex }: SyntaxNode): Pattern | undefined {
+  if (type !== 'Literal' || regex === undefined) return undefined;
+  const { pattern, flags } = regex as { pattern: string; flags: string }; // the type of a regular expression literal
+  return patternOf(pattern, flags);
 }
 
 function literal(node: SyntaxNode): Evaluate {

@@ -23,7 +23,7 @@ function taking<Receiver>(least: number, most: number, method: Method<Receiver>)
 /** More than any budget. */
 const COUNT_MAX = 2 ** 20;
 
-function textOf(value: LocalValue): string {
+export function textOf(value: LocalValue): string {
   return typeof value === 'string' ? value : decline();
 }
 
@@ -65,7 +65,7 @@ function joined(left: string, right: string, budget: Budget): string {
 }
 
 /** `$` has a meaning in it. */
-function replacementOf(value: LocalValue): string {
+export function replacementOf(value: LocalValue): string {
   const replacement = textOf(value);
   return replacement.includes('$') ? decline() : replacement;
 }

@@ -182,9 +182,11 @@ class Grammar {
       () => `${receiver()}?.${this.#pick(methods)}(${this.#arguments(1)})`,
       () =>
         `${receiver()}.split(${this.#literal()}).${this.#pick(['join', 'map', 'slice', 'reverse', 'sort', 'at', 'concat'])}(${this.#arguments(1)})`,
+      () => `${receiver()}.${this.#pick(['replace', 'replaceAll'])}(${this.#regexp()}, ${this.#literal()})`,
+      () => `${receiver()}.${this.#pick(['match', 'search', 'split', 'replace'])}(${this.#regexp()})`,
       () =>
-        `${receiver()}.replace(${this.#pick(['/a+/g', '/[^a-z]/gi', '/^(.)/', '/\\./g'])}, ${this.#literal()})`,
-      () => `/${this.#pick(['^a', 'b$', '\\d+', 'x|y'])}/${this.#pick(['', 'g', 'i'])}.test(${e()})`,
+        `${receiver()}.match(${this.#regexp()})${this.#pick(['?.[0]', '?.[1]', '?.index', '.length', '?.groups'])}`,
+      () => `${this.#regexp()}.test(${e()})`,
       () => `String(${e()})`,
       () =>
         `${this.#pick(['atob', 'btoa', 'base64.encode', 'base64.decode', 'virtualToHostDNS', 'encodeURIComponent', 'decodeURIComponent'])}(${e()})`,
@@ -193,6 +195,43 @@ class Grammar {
       () => `JSON.parse(${e()})`,
       () => `typeof ${e()}`,
     ])();
+  }
+
+  #regexp(): string {
+    const atom = (): string =>
+      this.#pick([
+        'a',
+        '.',
+        '[^a-z]',
+        '\\d',
+        '\\w',
+        '\\b',
+        '^',
+        '$',
+        'x',
+        '-',
+        'team',
+        '\\/',
+        '\\.',
+        '\\s',
+        '[.,]',
+        '\\u00df',
+        '🌍',
+        '\\0',
+      ]);
+    const part = (): string =>
+      this.#pick([
+        atom,
+        atom,
+        () => `${atom()}${this.#pick(['*', '+', '?', '*?', '+?', '??', '{2}', '{1,}'])}`,
+        () => `(${atom()}|${atom()}${atom()})`,
+        () => `(?:${atom()}|)`,
+        () => `(${atom()})?`,
+        () => `(?=${atom()})`,
+        () => '\\1',
+      ])();
+    const parts = Array.from({ length: 1 + Math.floor(this.#random() * 3) }, part);
+    return `/${parts.join(this.#pick(['', '', '|']))}/${this.#pick(['', '', 'g', 'g', 'm', 's', 'gs', 'i', 'u', 'y'])}`;
   }
 
   #number(): string {
