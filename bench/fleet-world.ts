@@ -24,7 +24,14 @@ export interface HostileServer {
 const MARK = 'bench/mark';
 const LABELS = { app: 'vcluster', release: 'vc' };
 const MEMBER = { 'endpoint-syncer/enabled': 'true' };
-const VALUES = 'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: false}}}';
+/** One that the daemon evaluates. */
+const PATCH = `{path: 'subsets[*].ports[*].name', expression: 'value + "s"'}`;
+
+function values(hasPatch: boolean): string {
+  const patches = hasPatch ? PATCH : '';
+  return `sync: {toHost: {endpoints: {enabled: false, patches: [${patches}]}, endpointSlices: {enabled: false}}}`;
+}
+
 const UPDATE_PAUSE_MS = 10;
 
 export class FleetWorld implements AsyncDisposable {
@@ -60,7 +67,7 @@ export class FleetWorld implements AsyncDisposable {
   }
 
   /** With so many members, of so many objects each. */
-  static async open(members: number, objects: number): Promise<FleetWorld> {
+  static async open(members: number, objects: number, hasPatch = false): Promise<FleetWorld> {
     const directory = mkdtempSync(join(tmpdir(), 'endpoint-syncer-bench-'));
     const guardian = new Guardian([directory]);
     const clusters = await startRealClusters({ controllers: false, virtual: false });
@@ -84,12 +91,12 @@ export class FleetWorld implements AsyncDisposable {
     const scope = { kind: 'Endpoints', namespace: '' } as const;
     const copies = await CopyWatch.open(host, scope, ({ metadata }) => metadata.annotations?.[MARK] ?? '');
     const world = new FleetWorld({ objects, clusters, guardian, directory, host, virtual, servers, copies });
-    await inParallel(members + 1, 8, (at) => world.#install(at, at < members));
+    await inParallel(members + 1, 8, (at) => world.#install(at, at < members, values(hasPatch)));
     return world;
   }
 
   /** What vCluster's chart and vCluster leave on the host, and the objects. */
-  async #install(at: number, isMember: boolean): Promise<void> {
+  async #install(at: number, isMember: boolean, config: string): Promise<void> {
     const namespace = `team-${at}`;
     const virtual = this.#virtualAt(at);
     const data = (key: string, text: string): JsonObject => ({ [key]: Buffer.from(text).toString('base64') });
@@ -97,7 +104,7 @@ export class FleetWorld implements AsyncDisposable {
     await virtual.ensureNamespace('default');
     await this.host.create('Secret', {
       metadata: { name: 'vc-config-vc', namespace },
-      data: data('config.yaml', VALUES),
+      data: data('config.yaml', config),
     });
     await this.host.create('Secret', {
       metadata: { name: 'vc-vc', namespace },

@@ -1,7 +1,7 @@
 /** One process for many virtual clusters, compared to as many daemons: memory, idle processor time, the time to join, latency of an update. The host is a
  * real kube-apiserver; embedded API servers in another process stand for the virtual clusters, so that what theirs cost is not in here.
  *
- *   npm run bench -- fleet [--members 1,10,100] [--modes fleet,daemons] [--objects 10] [--updates 200] [--idle 20]
+ *   npm run bench -- fleet [--members 1,10,100] [--modes fleet,fleet-with-expression,daemons] [--objects 10] [--updates 200] [--idle 20]
  */
 
 import { parseArgs } from 'node:util';
@@ -39,7 +39,7 @@ interface Row {
   readonly updateP99Ms: number;
 }
 
-const MODES = ['fleet', 'daemons'] as const;
+const MODES = ['fleet', 'fleet-with-expression', 'daemons'] as const;
 type Mode = (typeof MODES)[number];
 
 const MIB = 2 ** 20;
@@ -61,8 +61,8 @@ export async function run(args: readonly string[], writeResult: WriteResult): Pr
 
 /** With clusters of its own, so that no mode finds what another has left. */
 async function measure(members: number, mode: Mode, plan: Plan): Promise<Row> {
-  await using world = await FleetWorld.open(members, plan.objects);
-  const programs = mode === 'fleet' ? [await world.startFleet()] : [];
+  await using world = await FleetWorld.open(members, plan.objects, mode === 'fleet-with-expression');
+  const programs = mode === 'daemons' ? [] : [await world.startFleet()];
   const startedMs = programs[0]?.startedMs ?? performance.now();
   if (mode === 'daemons') for (let at = 0; at < members; at++) programs.push(await world.startDaemon(at));
   const copiedMs = await world.copies.whenAll(members * plan.objects, 'created');
@@ -79,7 +79,7 @@ async function measure(members: number, mode: Mode, plan: Plan): Promise<Row> {
     rssBytes,
     privateBytes,
     idleShare: idle,
-    joinMs: await (mode === 'fleet' ? world.join(members) : world.joinByDaemon(members)),
+    joinMs: await (mode === 'daemons' ? world.joinByDaemon(members) : world.join(members)),
     updateP50Ms: quantile(latencies, 0.5),
     updateP99Ms: quantile(latencies, 0.99),
   };
@@ -113,7 +113,7 @@ function table(rows: readonly Row[]): string {
   ];
   const width = Math.max(...cells.map(([name]) => name.length));
   return cells
-    .map(([name, show]) => `${name.padEnd(width)}${rows.map((row) => show(row).padStart(14)).join('')}`)
+    .map(([name, show]) => `${name.padEnd(width)}${rows.map((row) => show(row).padStart(27)).join('')}`)
     .join('\n');
 }
 

@@ -18,6 +18,7 @@ import { startFleet, type Fleet } from '../../src/fleet/fleet.ts';
 import { subdomainProblem } from '../../src/kube/names.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { eventually, type WaitOptions } from '../support/eventually.ts';
+import { SANDBOX_SETTINGS } from '../support/local-evaluation.ts';
 import { replaceFile } from '../support/replace-file.ts';
 import { yamlText } from '../support/yaml-text.ts';
 import { RefusedError, TestCluster, type KindName } from './cluster-client.ts';
@@ -171,14 +172,16 @@ export class FleetWorld implements AsyncDisposable {
   writeConfig({
     fleet = {},
     managementApi = {},
+    defaults = {},
     ...rest
-  }: { fleet?: JsonValue; managementApi?: JsonValue } & JsonObject): void {
+  }: { fleet?: JsonValue; managementApi?: JsonValue; defaults?: JsonValue } & JsonObject): void {
     const endpointSyncer = {
       host: { kubeconfig: this.host.kubeconfigPath, namespace: FLEET_NAMESPACE },
       http: { bindAddress: '127.0.0.1:0' },
       log: { level: 'info', format: 'json' },
       fleet: { enabled: true, namespaces: { include: ['team-*'] }, ...(fleet as JsonObject) },
       ...rest,
+      defaults: { ...SANDBOX_SETTINGS, ...(defaults as JsonObject) },
     };
     this.file('fleet.yaml', stringify({ endpointSyncer, managementApi }));
   }

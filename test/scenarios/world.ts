@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import type { KubeObject, StringMap } from '../../src/kube/object.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.ts';
 import { Guardian } from '../support/guardian.ts';
+import { SANDBOX_SETTINGS } from '../support/local-evaluation.ts';
 import { ApiProxy } from './api-proxy.ts';
 import { TestCluster, type KindName } from './cluster-client.ts';
 import { Daemon } from './daemon.ts';
@@ -173,6 +174,7 @@ export class World implements AsyncDisposable, Placement {
         },
         http: { bindAddress: `127.0.0.1:${httpPort}` },
         log: { level: 'info', format: 'json' },
+        ...SANDBOX_SETTINGS,
       },
     };
     return merged(base, options.config ?? {});
