@@ -7,7 +7,7 @@ import { cloneJson, type JsonObject, type JsonValue } from '../../../src/base/js
 import { parsePath, printPath } from '../../../src/syncer/patch/path-syntax.ts';
 import type { ConcretePath } from '../../../src/syncer/translate/types.ts';
 import { isProtected } from '../../../src/syncer/patch/protect.ts';
-import { locate, overlay, replace, valuesOf, type Path } from '../../../src/syncer/patch/walk.ts';
+import { change, locate, overlay, replace, valuesOf, type Path } from '../../../src/syncer/patch/walk.ts';
 
 function pathOf(text: string): Path {
   const parsed = parsePath(text);
@@ -202,6 +202,21 @@ describe('against jsonpath-plus', () => {
         const emptied = cloneJson(root);
         for (const place of places.toReversed()) deleteAt(emptied, place);
         expect(mapped(text, root, () => undefined)).toEqual(emptied);
+        // In one walk, with and without the places of the matches.
+        const before = cloneJson(root);
+        const path = { segments: pathOf(text).segments };
+        for (const hasPlaces of [true, false]) {
+          const seen: [ConcretePath, JsonValue | undefined][] = [];
+          const use = (result: string | undefined) => (value: JsonValue | undefined, place: ConcretePath) => {
+            seen.push([hasPlaces ? place.slice() : [], value]);
+            return result;
+          };
+          expect(change(path, root, use('new'), hasPlaces)).toEqual(expected);
+          const values = valuesOf(path, root);
+          expect(seen).toEqual(places.map((place, at) => [hasPlaces ? place : [], values[at]]));
+          expect(change(path, root, use(undefined), hasPlaces)).toEqual(emptied);
+        }
+        expect(root).toEqual(before);
       }),
       { numRuns: 1500 },
     );
