@@ -23,8 +23,8 @@ const address = `127.0.0.1:${port}`;
 for (const cluster of ['virtual', 'host'] as const) {
   copyFileSync(world[cluster].kubeconfigPath, join(root, FOLDER, `${cluster}.kubeconfig`));
 }
-// A regular expression, which the daemon leaves to the sandbox process.
-const patch = { path: 'metadata.annotations["owner"]', expression: 'value.replace(/a/, "A")' };
+// With a flag that the daemon leaves to the sandbox process.
+const patch = { path: 'metadata.annotations["owner"]', expression: 'value.replace(/A/i, "A")' };
 writeFileSync(
   join(root, FOLDER, 'config.yaml'),
   stringify({
@@ -75,6 +75,7 @@ function print(line: string): void {
 /** Resident memory of a process and its children. */
 function memoryMiB(pid: number): number {
   const children = readdirSync('/proc').filter((name) => /^\d+$/u.test(name) && parentOf(name) === pid);
+  if (children.length === 0) throw new Error('no sandbox process was started');
   const kib = [String(pid), ...children].reduce((sum, name) => sum + residentKib(name), 0);
   return Math.round(kib / 1024);
 }

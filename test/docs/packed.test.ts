@@ -86,7 +86,8 @@ describe('the packed install', () => {
   });
 
   test('evaluates expressions in its sandbox', async () => {
-    expect((await command('eval', 'value.map((n) => n + 1)', '--value', '[1,2]')).stdout).toBe('[2,3]\n');
+    const { stdout, stderr } = await command('eval', '--place', '/A/i.test(value)', '--value', '"a"');
+    expect([stdout, stderr]).toEqual(['true\n', expect.stringMatching(/^evaluated in the sandbox/u)]);
   });
 
   test('contains the default values of vCluster and the schema', async () => {
