@@ -513,6 +513,22 @@ test.each<[string, boolean, readonly Action[]]>([
   },
 );
 
+test.each([false, true])(
+  'what stands in for a slice whose controller changes does not stay, in mapped namespaces: %s',
+  async (isMapped) => {
+    const slice = { plural: 'endpointslices', object: 0 } as const;
+    const label = { key: 'endpointslice.kubernetes.io/managed-by', value: 'custom' };
+    const left = await history(
+      [
+        { kind: 'put', ...slice, ips: 2, annotations: {}, labels: {} },
+        { kind: 'label', ...slice, side: 'host', ...label },
+      ],
+      { isMapped, areSlicesSynced: true },
+    );
+    expect(left).toEqual([]);
+  },
+);
+
 test.each([0, 8, 16])(
   'an arrived value that the tenant changes back while another one is on its way is not restored (%i ms)',
   async (ms) => {

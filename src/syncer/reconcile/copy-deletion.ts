@@ -10,6 +10,7 @@ import {
   type ObjectKey,
 } from '../../kube/object.ts';
 import { isAlreadyExists } from '../../kube/status-error.ts';
+import { namedVirtual } from '../translate/bookkeeping.ts';
 import { standInFor } from '../translate/stand-in.ts';
 import { isMissedByCache } from './cache-refresh.ts';
 import { STALE, type Again, type ReconcileResult, type Wait } from './controller.ts';
@@ -89,7 +90,7 @@ export async function deleteToRecreate(
   invariant(target, 'a copy that is updated has a target');
   if (isTerminating(host)) return WAITING_FOR_FINALIZERS;
   if (!sync.areDependentsRead(target)) return dependentsFirst(reason);
-  if (sync.kind.hasStandIn(wanted, host)) await createStandIn(sync, wanted);
+  if (sync.kind.hasStandIn(wanted, host)) await createStandIn(sync, key, wanted);
   const outcome = await sync.writers.host.delete(target, host.metadata.uid ?? '', reason);
   const state = sync.states.of(key);
   state.synced = undefined;
@@ -98,9 +99,13 @@ export async function deleteToRecreate(
   return outcome === 'dryRun' ? { outcome: 'deleted', reason } : { outcome: 'deleted', reason, waitMs: 0 };
 }
 
-async function createStandIn(sync: KindSync, wanted: KubeObject): Promise<void> {
+async function createStandIn(sync: KindSync, key: ObjectKey, wanted: KubeObject): Promise<void> {
+  const standIn = standInFor(wanted);
+  // In a mapped namespace, it is at the place of the object of its own name: it would be no stray of this key, and stay.
+  const named = namedVirtual(standIn, sync.kind.resource, sync.names);
+  if (named === undefined || keyOf(named) !== key) return;
   try {
-    await sync.writers.host.create(standInFor(wanted), 'stands in for the copy');
+    await sync.writers.host.create(standIn, 'stands in for the copy');
   } catch (error) {
     // Of a daemon that ended.
     if (!isAlreadyExists(error)) throw error;
