@@ -31,7 +31,7 @@ import type {
   Sandbox,
   VclusterContext,
 } from '../syncer/sandbox/types.ts';
-import { declinedBy, shortened, type Declined, type Place } from './expression-places.ts';
+import { declinedBy, IN_DAEMON, inSandbox, type Declined, type Place } from './expression-places.ts';
 
 const DEFAULT_NAME = 'my-vcluster';
 
@@ -99,11 +99,10 @@ async function runOne(expression: string, command: Command, flags: EvalFlags): P
 }
 
 function describePlace({ place, declined }: Evaluated): string {
-  if (place === 'daemon') return 'evaluated in the daemon';
-  if (declined === undefined)
-    return 'evaluated in the sandbox: the daemon does not evaluate it on these inputs';
+  if (place === 'daemon') return IN_DAEMON;
+  if (declined === undefined) return inSandbox('it on these inputs');
   const { construct, line, column } = declined;
-  return `evaluated in the sandbox: the daemon does not evaluate ${shortened(construct)} (line ${line}, column ${column})`;
+  return `${inSandbox(construct)} (line ${line}, column ${column})`;
 }
 
 async function configuredVcluster(command: Command): Promise<JsonObject> {

@@ -53,21 +53,23 @@ function placeIn(
   program: Program,
   isLocalOn: boolean,
 ): { readonly place: Place; readonly message: string; readonly at: number } {
-  const { local } = program;
+  const { expression, local } = program;
   if (!isLocalOn) {
     const message = 'evaluated in the sandbox: endpointSyncer.sandbox.localEvaluation is false';
     return { place: 'sandbox', message, at: 0 };
   }
-  const declined = declinedBy(program);
-  if (declined === undefined || local.kind === 'local')
-    return { place: 'daemon', message: 'evaluated in the daemon', at: 0 };
-  const message = `evaluated in the sandbox: the daemon does not evaluate ${shortened(declined.construct)}`;
+  if (local.kind === 'local') return { place: 'daemon', message: IN_DAEMON, at: 0 };
+  const message = inSandbox(expression.slice(local.start, local.end));
   return { place: 'sandbox', message, at: local.start };
 }
 
-const SHOWN_MAX = 60;
+export const IN_DAEMON = 'evaluated in the daemon';
 
-export function shortened(construct: string): string {
-  const line = construct.replaceAll(/\s+/g, ' ');
-  return line.length > SHOWN_MAX ? `${line.slice(0, SHOWN_MAX)}…` : line;
+/** `what`: a construct of the expression, or what else the daemon declined. */
+export function inSandbox(what: string): string {
+  const line = what.replaceAll(/\s+/g, ' ');
+  const shown = line.length > SHOWN_MAX ? `${line.slice(0, SHOWN_MAX)}…` : line;
+  return `evaluated in the sandbox: the daemon does not evaluate ${shown}`;
 }
+
+const SHOWN_MAX = 60;

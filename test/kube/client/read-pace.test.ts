@@ -5,7 +5,7 @@ import { TokenBucket } from '../../../src/base/token-bucket.ts';
 import { ReadPace } from '../../../src/kube/client/read-pace.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
-test('what one takes of the event loop delays whoever shares it, and what fails counts as well', () => {
+test('the event-loop time of a reader, one that throws too, is charged to the token bucket that others share', () => {
   const clock = new FakeClock();
   const loop = new TokenBucket({ burst: 100, perSecond: 100 }, clock);
   const [one, other] = [1, 2].map(
