@@ -81,7 +81,7 @@ const outputs = await build([
 ]);
 for (const name of ['page.html', 'page.css', 'examples.yaml'])
   cpSync(join(SOURCE, 'cli/page/assets', name), join(TARGET, 'assets', name));
-cpSync(join(SOURCE, 'config/vcluster-defaults.json'), join(TARGET, 'vcluster-defaults.json'));
+cpSync(join(SOURCE, 'shared-config/vcluster-defaults.json'), join(TARGET, 'vcluster-defaults.json'));
 mkdirSync(join(TARGET, 'guest'));
 for (const name of readdirSync(GUEST)) {
   const text = stripTypeScriptTypes(readFileSync(join(GUEST, name), 'utf8'));

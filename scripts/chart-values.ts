@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isMap, isScalar, type Pair, parseDocument, type YAMLMap } from 'yaml';
 import type { JsonObject, JsonValue } from '../src/base/json.ts';
-import { configJsonSchema } from '../src/config/schema/schema.ts';
+import { configJsonSchema } from '../src/cli/config/schema.ts';
 
 const CHART = join(import.meta.dirname, '..', 'charts', 'endpoint-syncer');
 export const CHART_SCHEMA_FILE = join(CHART, 'values.schema.json');

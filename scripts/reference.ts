@@ -11,8 +11,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json.
 import { leaderSeries, processSeries, requestSeries } from '../src/base/metrics/process-series.ts';
 import { SeriesRegistry, type Description } from '../src/base/metrics/series.ts';
 import { COMMANDS } from '../src/cli/program.ts';
-import { FLAGS } from '../src/config/flags.ts';
-import { configJsonSchema } from '../src/config/schema/schema.ts';
+import { FLAGS } from '../src/cli/config/flags.ts';
+import { configJsonSchema } from '../src/cli/config/schema.ts';
 import { fleetSeries } from '../src/fleet/members.ts';
 import { controllerSeries, queueSeries } from '../src/syncer/metrics/metrics.ts';
 import { informerSeries, syncSeries } from '../src/syncer/metrics/sync-series.ts';

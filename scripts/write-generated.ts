@@ -2,9 +2,9 @@
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { flagFieldsJson } from '../src/config/schema/schema.ts';
+import { flagFieldsJson } from '../src/cli/config/schema.ts';
 import { chartReadme, chartSchema, CHART_README_FILE, CHART_SCHEMA_FILE } from './chart-values.ts';
 
-writeFileSync(join(import.meta.dirname, '..', 'src', 'config', 'flag-fields.json'), flagFieldsJson());
+writeFileSync(join(import.meta.dirname, '..', 'src', 'cli', 'config', 'flag-fields.json'), flagFieldsJson());
 writeFileSync(CHART_SCHEMA_FILE, chartSchema());
 writeFileSync(CHART_README_FILE, chartReadme());

@@ -9,7 +9,16 @@ const SRC = join(import.meta.dirname, '..', 'src');
 
 /** Inside a product, a folder imports only folders of a lower rank. Files at the product's top level compose the folders. */
 const RANKS: Record<string, Record<string, number>> = {
-  syncer: { translate: 0, sandbox: 0, metrics: 0, patch: 1, kinds: 2, reconcile: 3, references: 4 },
+  syncer: {
+    translate: 0,
+    metrics: 0,
+    sandbox: 1,
+    patch: 2,
+    kinds: 3,
+    config: 4,
+    reconcile: 5,
+    references: 6,
+  },
   'access-keys': {
     identity: 1,
     credentials: 2,

@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import type { ListenOptions } from '../apiserver/http/http-server.ts';
 import { startServer, type RunningServer } from '../apiserver/http/api-server.ts';
 import { parseBindAddress } from '../base/bind-address.ts';
-import type { ManagementConfig } from '../config/config.ts';
+import type { ManagementConfig } from './config.ts';
 import { codeOf, TerminalError, messageOf } from '../base/errors.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createClient } from '../kube/client/client.ts';
 import { loadClusterAccess } from '../kube/credentials/kubeconfig.ts';
 import type { WatchClient } from '../kube/types.ts';
-import type { ManagementConfig } from '../config/config.ts';
+import type { ManagementConfig } from './config.ts';
 import { codeOf, TerminalError } from '../base/errors.ts';
 import { MASTER_KEY_FILE } from './credentials/master-key.ts';
 import { openKubernetesStore, verifySecrets } from '../apiserver/storage/secrets/kubernetes-store.ts';

@@ -2,14 +2,14 @@
 
 import { flushCompileCache } from 'node:module';
 import type { Command } from 'commander';
-import { loadConfig, type LoadedConfig } from '../config/load.ts';
+import { loadApiConfig, type ApiConfig } from './config/load-api.ts';
 import { TerminalError } from '../base/errors.ts';
 import { startHealthServer, type CheckResult } from '../base/health.ts';
 import { processSeries } from '../base/metrics/process-series.ts';
 import { SeriesRegistry } from '../base/metrics/series.ts';
 import { startManagementApi, type ManagementApi } from '../access-keys/management-api.ts';
 import { createLogger, type Logger } from '../base/logger.ts';
-import { addConfigOptions, API_FIELDS, managementInput } from './config-options.ts';
+import { addConfigOptions, API_FIELDS, loaderInput } from './config-options.ts';
 import { tell, type ExitWith } from './output/terminal.ts';
 import { logWarnings, stopSignals } from './process-lifecycle.ts';
 import { packageVersion, programParts } from './installation.ts';
@@ -21,9 +21,9 @@ export function define(command: Command, exitWith: ExitWith): void {
 }
 
 async function api(command: Command): Promise<number> {
-  const loaded = await loadConfig(managementInput(command));
+  const loaded = await loadApiConfig(loaderInput(command));
   growYoungGeneration();
-  const logger = await createLogger(loaded.config.log);
+  const logger = await createLogger(loaded.log);
   logWarnings(loaded, logger);
   using stop = stopSignals({ ignoresHangUp: true });
   const metrics = new SeriesRegistry();
@@ -43,12 +43,11 @@ async function api(command: Command): Promise<number> {
 
 /** An address that is in use, such as by `run` on the same machine, stops no keys from being served. */
 async function serveHealth(
-  { config }: LoadedConfig,
+  { http: { bindAddress } }: ApiConfig,
   logger: Logger,
   metrics: SeriesRegistry,
   readiness: { readonly check: CheckResult },
 ): Promise<AsyncDisposable | null> {
-  const { bindAddress } = config.http;
   const healthChecks = { ping: () => ({ isOk: true }) };
   const readyChecks = () => ({ 'management-api': () => readiness.check });
   try {
@@ -63,7 +62,7 @@ async function serveHealth(
 }
 
 async function start(
-  { config }: LoadedConfig,
+  { management: config }: ApiConfig,
   logger: Logger,
   metrics: SeriesRegistry,
   signal: AbortSignal,
@@ -71,7 +70,7 @@ async function start(
   try {
     return await startManagementApi({
       ...programParts(),
-      config: config.management,
+      config,
       logger,
       metrics,
       signal,
@@ -85,7 +84,7 @@ async function start(
   }
 }
 
-function announce({ url, caFile, hasKeys }: ManagementApi, { file }: LoadedConfig): void {
+function announce({ url, caFile, hasKeys }: ManagementApi, { file }: ApiConfig): void {
   const config = file === undefined ? '' : ` --config ${file}`;
   const lines = [
     `server: ${url}`,

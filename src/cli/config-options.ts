@@ -1,10 +1,10 @@
 /** `--config` and one flag per field, for every command that needs a configuration. */
 
 import { type Command, Option } from 'commander';
-import { FLAGS, flagFields, type FlagDefinition } from '../config/flags.ts';
-import type { LoadOptions } from '../config/load.ts';
-import type { Config } from '../config/config.ts';
-import { CONFIG_CHECKS } from '../syncer/config-checks.ts';
+import { SHARED_FIELDS } from '../shared-config/shared.ts';
+import { FLAGS, flagFields, type FlagDefinition } from './config/flags.ts';
+import type { LoadOptions } from './config/load.ts';
+import type { Config } from '../syncer/config/config.ts';
 
 export const HELP_GROUP = 'Configuration (flags win over the environment, which wins over the file):';
 const API_HELP_GROUP = 'Key and token API:';
@@ -14,7 +14,7 @@ export const ALL_FIELDS: readonly string[] = FLAGS.map(({ field }) => field);
 
 export const API_FIELDS: readonly string[] = [
   ...flagFields('managementApi'),
-  ...flagFields('endpointSyncer').filter((field) => /^(host|http|log)\./u.test(field)),
+  ...flagFields('endpointSyncer').filter((field) => Object.hasOwn(SHARED_FIELDS, field.split('.')[0] ?? '')),
 ];
 
 /** Adds `--config`, `--set` and the flags of `fields` (`name`, `host.namespace`). Default: every field of `endpointSyncer`. */
@@ -65,13 +65,7 @@ export function loaderInput(command: Command): LoadOptions {
     ...(file !== undefined && { file }),
     env: process.env,
     flags,
-    checks: CONFIG_CHECKS,
   };
-}
-
-/** The same for commands of the key and token API, which need no name of a virtual cluster. */
-export function managementInput(command: Command): LoadOptions {
-  return { ...loaderInput(command), isNameOptional: true, acceptsFleet: true };
 }
 
 /** Offline there is no kubeconfig context, so the default is the namespace that vCluster's command line creates. */

@@ -16,7 +16,7 @@ import {
   setOwn,
   valueAt,
 } from '../base/json.ts';
-import { loadConfig } from '../config/load.ts';
+import { loadConfig } from './config/load.ts';
 import { loaderInput } from './config-options.ts';
 import { type ExitWith, usageError, tell } from './output/terminal.ts';
 import { readMapping } from './output/objects.ts';

@@ -1,8 +1,8 @@
 /** Where the daemon evaluates expressions, for `validate -o json` and `eval --place`: in its own process, or in the sandbox, which evaluates everything. */
 
 import { placeOf } from '../base/excerpt.ts';
-import type { Config } from '../config/config.ts';
-import { warningAtValue, type Finding } from '../config/finding.ts';
+import type { Config } from '../syncer/config/config.ts';
+import { warningAtValue, type Finding } from '../config-file/finding.ts';
 import { PATCHED_KINDS } from '../syncer/kinds/synced-kinds.ts';
 import { compilePatches } from '../syncer/patch/compile.ts';
 import type { Program } from '../syncer/sandbox/types.ts';

@@ -3,8 +3,8 @@
 import { type Command, Option } from 'commander';
 import { sleep, systemClock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
-import { configurationHash } from '../config/config.ts';
-import { loadConfig } from '../config/load.ts';
+import { configurationHash } from '../syncer/config/config.ts';
+import { loadConfig } from './config/load.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 import { secondsIn } from './keys/keys-options.ts';
 import { tell, type ExitWith } from './output/terminal.ts';

@@ -1,7 +1,7 @@
 /** Names and kinds on the command line: which kinds are known, and whether they are cluster-scoped, without asking an API server. */
 
-import { didYouMean } from '../config/schema/suggest.ts';
-import type { Config } from '../config/config.ts';
+import { didYouMean } from '../base/suggest.ts';
+import type { Config } from '../syncer/config/config.ts';
 import { apiVersionOf, NAMESPACES, type Resource } from '../kube/object.ts';
 import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';
 import { kindPolicy } from '../syncer/references/referenced-kind.ts';

@@ -6,11 +6,13 @@ import { type Command, Option } from 'commander';
 import { writeYaml } from '../base/yaml/write.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../base/json.ts';
 import { unifiedHunks } from '../base/unified-diff.ts';
-import { readConfigText } from '../config/load.ts';
-import { mergeConfig, withHeadingOf, withoutHeading } from '../config/vcluster-values.ts';
-import { Fields, formatPath, PATCHED_KEYS } from '../config/finding.ts';
-import type { Config } from '../config/config.ts';
-import type { ValueDifference } from '../config/values-in-force.ts';
+import { readConfigText } from './config/files.ts';
+import { mergeConfig } from '../config-file/merge.ts';
+import { withHeadingOf, withoutHeading } from '../shared-config/vcluster-values.ts';
+import { Fields, formatPath } from '../config-file/finding.ts';
+import { PATCHED_KEYS } from '../syncer/config/sync-fields.ts';
+import type { Config } from '../syncer/config/config.ts';
+import type { ValueDifference } from '../syncer/config/values-in-force.ts';
 import { keyOf, type KubeObject } from '../kube/object.ts';
 import type { ObjectPlan } from '../syncer/rehearsal.ts';
 import { addConfigOptions, HELP_GROUP, loaderInput } from './config-options.ts';
@@ -30,7 +32,7 @@ import {
 import { describeFailure, type ExitWith, reportProblems, usageError, tell } from './output/terminal.ts';
 import { formatJson, formatTable, formatOption } from './output/listing.ts';
 import { ConfigError, messageOf, TerminalError } from '../base/errors.ts';
-import { patchesIn } from '../config/patch-rules.ts';
+import { patchesIn } from '../syncer/config/patch-rules.ts';
 import { MEMBER_LABEL } from '../fleet/decide-member.ts';
 
 const FILE_FLAG = 'vclusterConfig';

@@ -5,22 +5,19 @@ import { isAlias, isMap, isScalar } from 'yaml';
 import { ConfigError, type ConfigProblem } from '../base/errors.ts';
 import { jsonEquals, type JsonObject } from '../base/json.ts';
 import { editableYaml, writeYaml } from '../base/yaml/write.ts';
-import type { Config, ConfigFlags } from '../config/config.ts';
-import { readDocument } from '../config/document.ts';
-import { Fields, PATCHED_KEYS } from '../config/finding.ts';
-import type { ConfigText } from '../config/layers.ts';
-import { parseConfig, type ParseResult } from '../config/parse.ts';
-import { patchesIn } from '../config/patch-rules.ts';
-import { syntaxProblems } from '../config/source-file.ts';
-import { valuesInForce, type ValueDifference, type ValuesInForce } from '../config/values-in-force.ts';
-import {
-  mergeConfig,
-  valuesFindings,
-  vclusterDefaults,
-  withoutEmptyKeys,
-} from '../config/vcluster-values.ts';
-import { syncedByVcluster } from '../config/warnings.ts';
-import { CONFIG_CHECKS } from '../syncer/config-checks.ts';
+import type { Config } from '../syncer/config/config.ts';
+import type { ConfigFlags } from './config/command-line.ts';
+import { readDocument } from '../config-file/document.ts';
+import { Fields } from '../config-file/finding.ts';
+import { PATCHED_KEYS } from '../syncer/config/sync-fields.ts';
+import type { ConfigText } from '../shared-config/layers.ts';
+import { parseConfig, type ParseResult } from './config/parse.ts';
+import { patchesIn } from '../syncer/config/patch-rules.ts';
+import { syntaxProblems } from '../config-file/source-file.ts';
+import { valuesInForce, type ValueDifference, type ValuesInForce } from '../syncer/config/values-in-force.ts';
+import { mergeConfig, withoutEmptyKeys } from '../config-file/merge.ts';
+import { valuesFindings, vclusterDefaults } from '../shared-config/vcluster-values.ts';
+import { syncedByVcluster } from '../syncer/config/warnings.ts';
 
 export const KINDS = { endpoints: 'Endpoints', endpointSlices: 'EndpointSlices' } as const;
 export const US = 'endpoint-syncer';
@@ -81,7 +78,7 @@ export function planMigration(input: MigrationInput): Migration {
   const parsed = (ours: JsonObject, values: ConfigText): ParseResult =>
     parseConfig(
       { text: writeYaml(ours), file: 'config.yaml' },
-      { env: {}, flags: { ...flags, vclusterConfig: '' }, checks: CONFIG_CHECKS },
+      { env: {}, flags: { ...flags, vclusterConfig: '' } },
       values,
     );
   // With what is synced left to the values, whose errors our own settings would hide. Positions are those in the file as it is.

@@ -2,8 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { loadConfig } from '../config/load.ts';
-import type { Config } from '../config/config.ts';
+import { loadConfig } from './config/load.ts';
+import type { Config } from '../syncer/config/config.ts';
 import { keyOf, type NamespacedName } from '../kube/object.ts';
 import { createTranslators } from '../syncer/translation.ts';
 import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';

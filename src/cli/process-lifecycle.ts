@@ -4,9 +4,10 @@ import { watch } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ClusterSync } from '../syncer/cluster-sync.ts';
-import { InvalidConfigError, type FileTexts, type LoadedConfig, readConfigText } from '../config/load.ts';
-import { readDocument } from '../config/document.ts';
-import { describeProblem, problemOf } from '../config/source-file.ts';
+import { InvalidConfigError, type FileTexts, readConfigText } from './config/files.ts';
+import type { LoadedConfig } from './config/load.ts';
+import { readDocument } from '../config-file/document.ts';
+import { describeProblem, problemOf } from '../config-file/source-file.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import { ConfigError, TerminalError, messageOf } from '../base/errors.ts';
 import { isJsonObject, type JsonValue } from '../base/json.ts';
@@ -86,7 +87,7 @@ export function reloadOnChange({ loaded, load, daemon, clock, logger }: ReloadOp
 }
 
 /** Settings that are valid, and most likely a mistake. */
-export function logWarnings({ warnings }: LoadedConfig, logger: Logger): void {
+export function logWarnings({ warnings }: Pick<LoadedConfig, 'warnings'>, logger: Logger): void {
   for (const { path, message } of warnings) logger.warn({ path }, message);
 }
 

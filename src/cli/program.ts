@@ -47,10 +47,7 @@ const HIDDEN: CommandGroup = {
   ],
   eval: ['evaluate expressions in the sandbox, as the playground does', () => import('./eval.ts')],
   healthcheck: ['wait until a daemon is ready and runs a configuration', () => import('./health.ts')],
-  schema: [
-    'print the JSON Schema of the configuration file',
-    async () => ({ define: (await import('./installation.ts')).defineSchema }),
-  ],
+  schema: ['print the JSON Schema of the configuration file', () => import('./schema.ts')],
   completion: [
     'print a script that completes command lines in bash, zsh or fish',
     async () => (await import('./completion.ts')).completionCommand(allCommands),

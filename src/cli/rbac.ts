@@ -3,17 +3,22 @@
 import { type Command, Option } from 'commander';
 import { formatJson, formatOption } from './output/listing.ts';
 import type { JsonObject, JsonValue } from '../base/json.ts';
-import { loadConfig } from '../config/load.ts';
-import type { Config } from '../config/config.ts';
+import { loadConfig } from './config/load.ts';
+import type { Config } from '../syncer/config/config.ts';
 import type { ClusterName } from '../kube/types.ts';
 import { fleetRights, memberRights } from '../fleet/rights.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
-import { CONFIG_CHECKS } from '../syncer/config-checks.ts';
 import { type ExitWith, usageError, tell } from './output/terminal.ts';
 import { ENDPOINT_SLICES, NAMESPACES } from '../kube/object.ts';
 import { kindPolicy, asReferencedKind, type ReferencedKind } from '../syncer/references/referenced-kind.ts';
 import { syncedKinds } from '../syncer/kinds/synced-kinds.ts';
-import { keyApiRights, requiredRights, rightsOnEvents, rightsOnLease, type Right } from '../syncer/rights.ts';
+import {
+  companionRights,
+  requiredRights,
+  rightsOnEvents,
+  rightsOnLease,
+  type Right,
+} from '../syncer/rights.ts';
 import { KUBE_SYSTEM } from '../syncer/virtual-identity.ts';
 import { ownerOf } from '../syncer/translation.ts';
 import { hostNamespaces } from '../syncer/translate/namespace-mappings.ts';
@@ -114,7 +119,7 @@ interface Grant {
 /** One grant for each cluster and namespace; `config` names the host namespace. */
 function neededGrants(config: Config): readonly Grant[] {
   const rights = config.fleet.enabled
-    ? [...fleetRights(config), ...memberRights(config, CONFIG_CHECKS), ...keyApiRights(config, false)]
+    ? [...fleetRights(config), ...memberRights(config), ...companionRights(config, false)]
     : [
         ...requiredRights(config, { isDryRun: false, references: offlineReferences(config) }),
         ...uncheckedRights(config),

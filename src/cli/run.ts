@@ -5,12 +5,12 @@ import type { Command } from 'commander';
 import { COMMAND_GIVES_UP_MS } from '../syncer/clusters.ts';
 import { startDaemon, type Daemon, type DaemonOptions } from '../syncer/daemon.ts';
 import type { Fleet } from '../fleet/fleet.ts';
-import { loadConfig, type LoadedConfig } from '../config/load.ts';
+import type { ManagementConfig } from '../access-keys/config.ts';
+import { loadConfig, type LoadedConfig } from './config/load.ts';
 import { TerminalError } from '../base/errors.ts';
 import { sleep, systemClock } from '../base/clock.ts';
 import { createLogger, type Logger } from '../base/logger.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
-import { CONFIG_CHECKS } from '../syncer/config-checks.ts';
 import { type ExitWith, usageError, tell } from './output/terminal.ts';
 import { exitAfterGracePeriod, logWarnings, reloadOnChange, stopSignals } from './process-lifecycle.ts';
 import { formatListing, outputOption, resourceName } from './output/listing.ts';
@@ -49,7 +49,7 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   const load = (): Promise<LoadedConfig> =>
     loadConfig({ ...loaderInput(command), isStart: !isDryRun, acceptsFleet: !once });
   const loaded = await load();
-  const { config, textHash } = loaded;
+  const { config, management, textHash } = loaded;
   const logger = await createLogger(config.log);
   logWarnings(loaded, logger);
   using stop = stopSignals({ ignoresHangUp: true });
@@ -58,7 +58,8 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   const { signal } = stop;
   // The daemon waits for a cluster that does not respond.
   const giveUpMs = once ? COMMAND_GIVES_UP_MS : undefined;
-  const running = await start({ config, textHash, isDryRun, logger, signal, giveUpMs, ...programParts() });
+  const parts = { config, textHash, isDryRun, logger, signal, giveUpMs, ...programParts() };
+  const running = await start({ ...parts, ...accessKeysCompanion(parts, management) });
   if (typeof running === 'number') return running;
   if (once && 'sync' in running) return await firstPass(running, signal, logger, output);
   const [daemon, failed] = 'sync' in running ? [running.sync, [running.sync.failed]] : [running, []];
@@ -76,13 +77,12 @@ async function run(command: Command, options: RunOptions): Promise<number> {
 }
 
 /** The running daemon, or the exit code of a failed start. The signal, which ends the process, may be why it failed. */
-async function start(parts: DaemonOptions): Promise<Daemon | Fleet | number> {
-  const { config, logger, signal } = parts;
+async function start(options: DaemonOptions): Promise<Daemon | Fleet | number> {
+  const { config, logger, signal } = options;
   try {
-    const options = { ...parts, ...accessKeysCompanion(parts) };
     if (!config.fleet.enabled) return await startDaemon(options);
     const { startFleet } = await import('../fleet/fleet.ts');
-    return await startFleet({ ...options, checks: CONFIG_CHECKS });
+    return await startFleet(options);
   } catch (error) {
     if (signal.aborted) {
       exitAfterGracePeriod(0);
@@ -144,9 +144,12 @@ async function firstPass(
 // Serves the key and token API in the process of the syncer. Its modules are loaded only when it is enabled.
 
 /** Empty if the API is not enabled, and in a dry run, because the API would write to its store. */
-export function accessKeysCompanion(options: DaemonOptions): Pick<DaemonOptions, 'startCompanion'> {
-  const { config, isDryRun, logger } = options;
-  if (!config.management.enabled) return {};
+export function accessKeysCompanion(
+  options: DaemonOptions,
+  config: ManagementConfig,
+): Pick<DaemonOptions, 'startCompanion'> {
+  const { isDryRun, logger } = options;
+  if (!config.enabled) return {};
   if (isDryRun) {
     logger.info({}, 'the key and token API is not served by a dry run');
     return {};
@@ -155,7 +158,7 @@ export function accessKeysCompanion(options: DaemonOptions): Pick<DaemonOptions,
     async startCompanion(metrics, stopping) {
       const { startManagementApi } = await import('../access-keys/management-api.ts');
       const signal = AbortSignal.any([options.signal, stopping]);
-      return startManagementApi({ ...options, config: config.management, metrics, signal });
+      return startManagementApi({ ...options, config, metrics, signal });
     },
   };
 }

@@ -3,15 +3,15 @@
 import { plainText } from '../base/excerpt.ts';
 import { existsSync } from 'node:fs';
 import { Argument, type Command } from 'commander';
-import { loadConfig } from '../config/load.ts';
-import type { ManagementConfig } from '../config/config.ts';
+import { loadApiConfig } from './config/load-api.ts';
+import type { ManagementConfig } from '../access-keys/config.ts';
 import { TerminalError } from '../base/errors.ts';
 import { HostCluster, verifySharedStore } from '../access-keys/open-store.ts';
 import { silentLogger } from '../base/logger.ts';
 import { backupDatabase, compactDatabase, verifyDatabase } from '../apiserver/storage/sqlite/maintenance.ts';
 import { databaseFile, rejectForeignLog } from '../apiserver/storage/sqlite/database-file.ts';
 import type { StoreVerdict } from '../apiserver/storage/store.ts';
-import { addConfigOptions, managementInput } from './config-options.ts';
+import { addConfigOptions, loaderInput } from './config-options.ts';
 import { reportProblems, type ExitWith, usageError, showProgress } from './output/terminal.ts';
 import { programParts } from './installation.ts';
 
@@ -48,9 +48,8 @@ async function run(command: Command, action: Action, files: Files): Promise<numb
   if (misuse !== undefined) return usageError(misuse);
   // A file that is named needs no configuration.
   if (action === 'verify' && files.file !== undefined) return verify(files.file);
-  const { config: whole, warnings } = await loadConfig(managementInput(command));
+  const { management: config, warnings } = await loadApiConfig(loaderInput(command));
   reportProblems(warnings);
-  const config = whole.management;
   const { driver } = config.store;
   if (driver === 'kubernetes' && action === 'verify') return verifyShared(config);
   if (driver !== 'sqlite')

@@ -5,11 +5,12 @@ import { formatOption } from './output/listing.ts';
 import { readdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { readDocument } from '../config/document.ts';
-import { checkConfig, configFile, type LoadOptions } from '../config/load.ts';
-import { inFileOrder } from '../config/parse.ts';
-import { displayName } from '../config/source-file.ts';
-import type { ConfigText } from '../config/layers.ts';
+import { readDocument } from '../config-file/document.ts';
+import { checkConfig, type LoadOptions } from './config/load.ts';
+import { configFile } from './config/files.ts';
+import { inFileOrder } from '../shared-config/layers.ts';
+import { displayName } from '../config-file/source-file.ts';
+import type { ConfigText } from '../shared-config/layers.ts';
 import { ConfigError, type ConfigProblem } from '../base/errors.ts';
 import { isJsonObject, ownValue, jsonEquals, type JsonValue } from '../base/json.ts';
 import {
@@ -24,8 +25,9 @@ import { expressionPlaces } from './expression-places.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 import { systemClock } from '../base/clock.ts';
 import { silentLogger } from '../base/logger.ts';
-import { warningAtValue, type Finding } from '../config/finding.ts';
-import type { Config } from '../config/config.ts';
+import { SHARED_FIELDS } from '../shared-config/shared.ts';
+import { warningAtValue, type Finding } from '../config-file/finding.ts';
+import type { Config } from '../syncer/config/config.ts';
 import { asJson, isOfKind, type KubeObject, type Resource } from '../kube/object.ts';
 import { PATCHED_KINDS, type PatchedKey } from '../syncer/kinds/synced-kinds.ts';
 import { sampleValues } from '../syncer/patch/check-patch.ts';
@@ -37,8 +39,6 @@ import type { EvaluateError, EvaluateResponse, Evaluator, Program } from '../syn
 import { sandboxSettings } from '../syncer/translation.ts';
 import { trialOf, type Trial } from './patch-samples.ts';
 import { readTestFile, TEST_FILE_SUFFIX } from './test/test-file.ts';
-
-const API_KEYS = ['host', 'http', 'log'];
 
 export function define(command: Command, exitWith: ExitWith): void {
   const help = 'configuration files, or - for standard input; default: the file that run reads';
@@ -122,7 +122,7 @@ function isForApiOnly(source: ConfigText): boolean {
   const { value } = readDocument(source.file, source.text, source);
   if (ownValue(value, 'managementApi') === undefined || Object.hasOwn(value, 'sync')) return false;
   const own = ownValue(value, 'endpointSyncer') ?? {};
-  return isJsonObject(own) && Object.keys(own).every((key) => API_KEYS.includes(key));
+  return isJsonObject(own) && Object.keys(own).every((key) => Object.hasOwn(SHARED_FIELDS, key));
 }
 
 function summary(errors: number, warnings: number): string {

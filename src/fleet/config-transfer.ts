@@ -9,8 +9,9 @@ import {
   type JsonValue,
 } from '../base/json.ts';
 import type { ConfigProblem } from '../base/errors.ts';
-import type { Config } from '../config/config.ts';
-import { mergeConfig, vclusterDefaults } from '../config/vcluster-values.ts';
+import type { Config } from '../syncer/config/config.ts';
+import { mergeConfig } from '../config-file/merge.ts';
+import { vclusterDefaults } from '../shared-config/vcluster-values.ts';
 import type { MemberConfig } from './member-config.ts';
 
 /** Of all values of one vCluster, in which aliases may repeat one text many times. */

@@ -2,8 +2,8 @@
 
 import { textAt, valueAt } from '../base/json.ts';
 import type { ConfigProblem } from '../base/errors.ts';
-import type { Config, FleetConfig } from '../config/config.ts';
-import { isFleetNamespace } from '../config/fleet-rules.ts';
+import type { Config, FleetConfig } from '../syncer/config/config.ts';
+import { isFleetNamespace } from '../syncer/config/fleet-rules.ts';
 import { parseLabelSelector, type LabelPredicate } from '../kube/label-selector.ts';
 import {
   asJson,

@@ -135,8 +135,8 @@ export class Decisions {
     const { namespace, name } = known;
     const texts = memberTexts(known, await discovery.readValues(known));
     if ('kind' in texts) return { ofValues: texts, untilMs: Infinity };
-    const { defaults, host, checks, commandLine } = rules;
-    const sources = { defaults, host, checks, commandLine, ...texts, vcluster: { namespace, name } };
+    const { defaults, host, commandLine } = rules;
+    const sources = { defaults, host, commandLine, ...texts, vcluster: { namespace, name } };
     try {
       return { ofValues: decideByConfig(await reader.memberConfig(sources)), untilMs: Infinity };
     } catch (error) {

@@ -3,7 +3,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';
-import type { FleetConfig } from '../config/config.ts';
+import type { FleetConfig } from '../syncer/config/config.ts';
 import { createInformer, type InformerMetrics, type ObservableInformer } from '../kube/informer/informer.ts';
 import { ServerHistory } from '../kube/informer/list-watch.ts';
 import {

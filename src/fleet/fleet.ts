@@ -7,14 +7,8 @@ import { type CheckResult, type Checks, startHealthServer } from '../base/health
 import type { Logger } from '../base/logger.ts';
 import { mergedText } from '../base/metrics/series.ts';
 import type { Random } from '../base/random.ts';
-import {
-  type Config,
-  configurationHash,
-  diffConfig,
-  type FleetConfig,
-  type ConfigChecks,
-} from '../config/config.ts';
-import { isFleetNamespace } from '../config/fleet-rules.ts';
+import { type Config, configurationHash, diffConfig, type FleetConfig } from '../syncer/config/config.ts';
+import { isFleetNamespace } from '../syncer/config/fleet-rules.ts';
 import { missingRights } from '../kube/access-review.ts';
 import { borrowedClient } from '../kube/borrowed-client.ts';
 import { createEventRecorder, EventSeriesLimit } from '../kube/event-recorder.ts';
@@ -37,7 +31,7 @@ import { createMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
 import type { SandboxProcesses } from '../syncer/sandbox/processes.ts';
 import { createSandbox } from '../syncer/sandbox/sandbox.ts';
 import { reportOwnUser } from '../syncer/own-user.ts';
-import { describeRight, keyApiRights } from '../syncer/rights.ts';
+import { describeRight, companionRights } from '../syncer/rights.ts';
 import { type FleetRules, isSelected, memberSelector } from './decide-member.ts';
 import { FleetDiscovery } from './discovery.ts';
 import { plainMemberConfig } from './member-config.ts';
@@ -58,7 +52,6 @@ export interface FleetOptions {
   readonly textHash?: string | undefined;
   /** Each write is sent as a dry run and logged as a difference. */
   readonly isDryRun: boolean;
-  readonly checks: ConfigChecks;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly random: Random;
@@ -141,11 +134,11 @@ async function allowedNamespaces(
   options: FleetOptions,
 ): Promise<readonly string[]> {
   const { config, isDryRun, logger } = options;
-  const ofKeyApi = keyApiRights(config, isDryRun);
-  const rights = [...fleetRights(config), ...ofKeyApi];
+  const ofCompanion = companionRights(config, isDryRun);
+  const rights = [...fleetRights(config), ...ofCompanion];
   const missing = await untilResponse(options, 'host', () => missingRights(client, rights));
   for (const right of missing) logger.error({ right: describeRight(right) }, 'right is missing');
-  const isApiServed = !missing.some((right) => ofKeyApi.includes(right));
+  const isApiServed = !missing.some((right) => ofCompanion.includes(right));
   const usable = isApiServed ? usableNamespaces(config, missing) : [];
   const grant = 'grant what "endpoint-syncer rbac" prints to the user of the kubeconfig';
   if (usable.length === 0)
@@ -486,7 +479,7 @@ export class Fleet {
 
 function rulesOf(parts: FleetParts, config: Config): FleetRules {
   const { defaults, host } = config;
-  return { fleet: fleetOf(parts, config), defaults, host, checks: parts.checks };
+  return { fleet: fleetOf(parts, config), defaults, host };
 }
 
 function fleetOf({ namespaces }: FleetParts, { fleet }: Config): FleetConfig {

@@ -6,7 +6,7 @@ import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';
 import { retry } from '../base/retry.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from '../syncer/config/config.ts';
 import { checkHeld, guardedClient, LEASES } from '../kube/lease.ts';
 import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../kube/object.ts';
 import { isForbidden } from '../kube/status-error.ts';

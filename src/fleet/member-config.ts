@@ -2,15 +2,15 @@
 
 import { isJsonObject, ownValue, type JsonObject } from '../base/json.ts';
 import type { ConfigProblem } from '../base/errors.ts';
-import type { Config, ConfigChecks } from '../config/config.ts';
-import { readDocument } from '../config/document.ts';
-import { type ConfigPath, errorAtKey, type Finding } from '../config/finding.ts';
-import type { ConfigText } from '../config/layers.ts';
-import type { CommandLine, Override } from '../config/overrides.ts';
-import { parseConfig } from '../config/parse.ts';
-import { SYNC_FIELDS } from '../config/schema/schema-syncer.ts';
-import { describeProblem } from '../config/source-file.ts';
-import { withoutHeading } from '../config/vcluster-values.ts';
+import type { Config } from '../syncer/config/config.ts';
+import { readDocument } from '../config-file/document.ts';
+import { type ConfigPath, errorAtKey, type Finding } from '../config-file/finding.ts';
+import type { ConfigText } from '../shared-config/layers.ts';
+import type { Override } from '../config-file/overrides.ts';
+import { parseSync } from '../syncer/config/parse.ts';
+import { SYNC_FIELDS } from '../syncer/config/schema-syncer.ts';
+import { describeProblem } from '../config-file/source-file.ts';
+import { withoutHeading } from '../shared-config/vcluster-values.ts';
 import type { NamespacedName } from '../kube/object.ts';
 import { accessSecret } from './vcluster.ts';
 
@@ -19,9 +19,8 @@ export interface MemberRules {
   readonly defaults: JsonObject;
   /** The access of the fleet to the host, with the fleet's own namespace; '' if it has none. */
   readonly host: Config['host'];
-  readonly checks: ConfigChecks;
   /** Of a command about one member: it wins over everything else. */
-  readonly commandLine?: CommandLine | undefined;
+  readonly commandLine?: readonly Override[] | undefined;
 }
 
 export interface MemberTexts {
@@ -38,19 +37,18 @@ export type MemberConfig =
   | { readonly config: undefined; readonly invalid: string };
 
 export function memberConfig(sources: MemberSources): MemberConfig {
-  const { vcluster, values, overlay = { text: '', file: '' }, defaults, checks, commandLine } = sources;
+  const { vcluster, values, overlay = { text: '', file: '' }, defaults, commandLine = [] } = sources;
   const written = readDocument(overlay.file, overlay.text).value;
   const own = ownValue(written, 'endpointSyncer');
   const settings = isJsonObject(own) ? own : {};
-  const { config, problems, locate } = parseConfig(
+  const { config, problems, locate } = parseSync(
     overlay,
     {
-      ...(commandLine ?? { env: {}, flags: {} }),
-      checks,
       isStart: true,
       overrides: [
         ...unset(defaults, settings, ['endpointSyncer']),
         ...fixed(sources).map(([path, value]) => ({ path, value, origin: 'the fleet' })),
+        ...commandLine,
       ],
     },
     { ...values, text: withoutHeading(values.text) },

@@ -5,7 +5,7 @@ import { TerminalError } from '../base/errors.ts';
 import type { Clock } from '../base/clock.ts';
 import { containerMemoryLimit } from '../base/container-memory.ts';
 import { TokenBucket, type Rate } from '../base/token-bucket.ts';
-import type { FleetConfig } from '../config/config.ts';
+import type { FleetConfig } from '../syncer/config/config.ts';
 import type { BorrowedOptions } from '../kube/borrowed-client.ts';
 import { InputBudget } from '../kube/client/input-budget.ts';
 import { ReadPace } from '../kube/client/read-pace.ts';

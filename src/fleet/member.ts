@@ -7,7 +7,7 @@ import type { Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';
 import { RetryDelay } from '../base/retry.ts';
 import type { TokenBucket } from '../base/token-bucket.ts';
-import { type Config, diffConfig } from '../config/config.ts';
+import { type Config, diffConfig } from '../syncer/config/config.ts';
 import type { CacheBudget, CacheLimits, CacheShare, Excess } from '../kube/informer/cache-budget.ts';
 import type { ClusterSync } from '../syncer/cluster-sync.ts';
 import type { Membership } from './decide-member.ts';

@@ -1,7 +1,7 @@
 /** Removes from the host what was made for vClusters that no longer exist: their copies, then the Leases of their syncs. */
 
 import type { Logger } from '../base/logger.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from '../syncer/config/config.ts';
 import { createDiscovery } from '../kube/discovery.ts';
 import { LEASES } from '../kube/lease.ts';
 import { asJson, keyOf, type KubeObject, type NamespacedName, type Resource } from '../kube/object.ts';

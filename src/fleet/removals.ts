@@ -7,7 +7,7 @@ import type { Clock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import { isReported, type Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from '../syncer/config/config.ts';
 import { keyOf, type NamespacedName, type ObjectKey } from '../kube/object.ts';
 import { WorkQueue, type QueueMetrics } from '../kube/work-queue.ts';
 import type { MemberLock } from './member-lock.ts';

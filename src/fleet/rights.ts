@@ -1,6 +1,6 @@
 /** The rights that a fleet needs on the host: to find its members, and what each of them needs. Pure. */
 
-import type { Config, FleetConfig, ConfigChecks } from '../config/config.ts';
+import type { Config, FleetConfig } from '../syncer/config/config.ts';
 import { LEASES } from '../kube/lease.ts';
 import { CONFIG_MAPS, ENDPOINT_SLICES, SECRETS, type Resource } from '../kube/object.ts';
 import { requiredRights, rightsOnEvents, type Right } from '../syncer/rights.ts';
@@ -51,10 +51,10 @@ export function usableNamespaces(
 }
 
 /** What every member needs, whatever its name. Its patches may name kinds of which it imports objects: their rights are not in here. */
-export function memberRights({ fleet, defaults, host }: Config, checks: ConfigChecks): readonly Right[] {
+export function memberRights({ fleet, defaults, host }: Config): readonly Right[] {
   return namespacesOf(fleet).flatMap((namespace) => {
     const vcluster = { namespace: namespace === '' ? 'default' : namespace, name: 'any' };
-    const config = plainMemberConfig({ vcluster, defaults, host, checks });
+    const config = plainMemberConfig({ vcluster, defaults, host });
     if (config === undefined) return [];
     const rights = [...requiredRights(config, { isDryRun: false }), ...rightsOnEvents(config)];
     const slices = { group: ENDPOINT_SLICES.group, resource: ENDPOINT_SLICES.plural };

@@ -1,6 +1,6 @@
 /** The vClusters of each namespace that are more than the fleet syncs there. */
 
-import type { FleetConfig } from '../config/config.ts';
+import type { FleetConfig } from '../syncer/config/config.ts';
 import { parseKey, type ObjectKey } from '../kube/object.ts';
 import { surplusOf } from './decide-member.ts';
 import type { FleetDiscovery } from './discovery.ts';

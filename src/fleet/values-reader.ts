@@ -41,7 +41,7 @@ const SHARE: Rate = { burst: 10_000, perSecond: 50 };
 const KUBECONFIG_CHARS_MAX = 256 * 1024;
 
 export type ReadRequest =
-  | { readonly kind: 'values'; readonly sources: Omit<MemberSources, 'checks'> }
+  | { readonly kind: 'values'; readonly sources: MemberSources }
   | { readonly kind: 'kubeconfig'; readonly text: string; readonly source: string };
 
 export type ReadResponse = { readonly text: string } | { readonly error: string };
@@ -72,7 +72,7 @@ export class ThreadReader implements ValuesReader {
     this.#shares = new TokenBuckets(SHARE, clock);
   }
 
-  async memberConfig({ checks: _checks, ...sources }: MemberSources): Promise<MemberConfig> {
+  async memberConfig(sources: MemberSources): Promise<MemberConfig> {
     const response = await this.#read(sources.vcluster.namespace, { kind: 'values', sources });
     if ('error' in response) throw new Error(response.error);
     return decodeMemberConfig(response.text);

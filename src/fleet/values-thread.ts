@@ -4,7 +4,6 @@ import { parentPort } from 'node:worker_threads';
 import { messageOf } from '../base/errors.ts';
 import { writeLongIntegers } from '../base/json.ts';
 import { parseKubeconfig } from '../kube/credentials/kubeconfig-file.ts';
-import { CONFIG_CHECKS } from '../syncer/config-checks.ts';
 import { encodeMemberConfig } from './config-transfer.ts';
 import { memberConfig } from './member-config.ts';
 import type { ReadRequest, ReadResponse } from './values-reader.ts';
@@ -20,7 +19,7 @@ function respond(request: ReadRequest): ReadResponse {
 function read(request: ReadRequest): string {
   switch (request.kind) {
     case 'values':
-      return encodeMemberConfig(memberConfig({ ...request.sources, checks: CONFIG_CHECKS }));
+      return encodeMemberConfig(memberConfig(request.sources));
     case 'kubeconfig':
       return JSON.stringify(parseKubeconfig(request.text, request.source, '/'));
   }

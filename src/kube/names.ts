@@ -7,6 +7,10 @@ export const NAME_LENGTH_MAX = 253;
 
 /** A DNS label with its limit, as the source of a pattern. */
 export const DNS_LABEL_PATTERN = '[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?';
+export const DNS_LABEL_OR_EMPTY = new RegExp(`^(${DNS_LABEL_PATTERN})?$`, 'u');
+/** What a message says of it. */
+export const DNS_LABEL_RULE =
+  'a DNS label (lower-case letters, digits and "-", at most 63 characters, a letter or digit at both ends)';
 
 const DNS_LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 const DNS_SUBDOMAIN = `${DNS_LABEL}(\\.${DNS_LABEL})*`;

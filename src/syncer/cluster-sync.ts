@@ -1,6 +1,6 @@
 /** The sync of one virtual cluster, without the process around it: connect, check rights, run, reload, drain. */
 
-import { configurationHash, diffConfig, withLiveChanges, type Config } from '../config/config.ts';
+import { configurationHash, diffConfig, withLiveChanges, type Config } from './config/config.ts';
 import { messageOf, TerminalError } from '../base/errors.ts';
 import { sleep } from '../base/clock.ts';
 import type { CheckResult, Checks } from '../base/health.ts';
@@ -332,11 +332,11 @@ async function prepareGeneration(options: GenerationOptions): Promise<Generation
 
 /** The configuration with the host namespace, which may come from the kubeconfig context. Only now can mappings be validated against it. */
 function located(config: Config, hostNamespace: string): Config {
-  const { name, sync, management } = config;
+  const { name, sync } = config;
   const namespace = config.host.namespace || hostNamespace;
   if (sync.namespaces.kind === 'mappings') {
     const { byName } = sync.namespaces;
-    const problems = checkNamespaceMappings(byName, name, namespace, management.store.namespace);
+    const problems = checkNamespaceMappings(byName, name, namespace);
     if (problems.length > 0) throw new TerminalError(problems.map(({ message }) => message).join('\n'));
   }
   return { ...config, host: { ...config.host, namespace } };

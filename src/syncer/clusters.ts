@@ -22,7 +22,7 @@ import {
   type EventRecorder,
   type WatchClient,
 } from '../kube/types.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from './config/config.ts';
 import { TerminalError, messageOf } from '../base/errors.ts';
 import { ignoreNotFound, isAnonymous, isTransient, StatusError } from '../kube/status-error.ts';
 import type { Clock } from '../base/clock.ts';
@@ -327,7 +327,7 @@ export async function untilResponse<T>(
   let lastError: unknown;
   // What the virtual cluster responds must not end the process while it serves the key and token API.
   const isOutlived = (error: unknown): boolean =>
-    config.management.enabled && cluster === 'virtual' && !(error instanceof TerminalError);
+    config.companion.isServed && cluster === 'virtual' && !(error instanceof TerminalError);
   try {
     return await retry(request, {
       ...CONNECT_DELAYS,

@@ -1,7 +1,7 @@
 /** Reports copies of kinds that are not synced. They stay on the host as they are, until a user enables their sync or removes them. */
 
 import { messageOf } from '../base/errors.ts';
-import { PATCHED_KEYS } from '../config/finding.ts';
+import { PATCHED_KEYS } from './config/sync-fields.ts';
 import { ENDPOINT_SLICES, type KubeObject, type Resource } from '../kube/object.ts';
 import type { GenerationOptions } from './generation.ts';
 import { exclusion } from './kinds/endpoint-slices.ts';

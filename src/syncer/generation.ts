@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ObservableInformer } from '../kube/informer/informer.ts';
 import { ServerHistory } from '../kube/informer/list-watch.ts';
 import { keyOf, objectKey, parseKey } from '../kube/object.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from './config/config.ts';
 import { jsonEquals, type JsonObject } from '../base/json.ts';
 import type { Clusters } from './clusters.ts';
 import { compileKinds, syncedKinds } from './kinds/synced-kinds.ts';

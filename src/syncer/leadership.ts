@@ -7,7 +7,7 @@ import type { CheckResult } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';
 import { retry } from '../base/retry.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from './config/config.ts';
 import { checkHeld, LEASES, LeaseLock, leaseWith, type Lock } from '../kube/lease.ts';
 import { keyOf, type KubeObject, type NamespacedName, type StringMap } from '../kube/object.ts';
 import {

@@ -3,7 +3,7 @@
 import { systemClock, VirtualClock, type Clock } from '../base/clock.ts';
 import { InvariantError, messageOf } from '../base/errors.ts';
 import { silentLogger, type LogFields, type Logger } from '../base/logger.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from './config/config.ts';
 import {
   MemoryClient,
   MemoryCluster,

@@ -2,7 +2,7 @@
 
 import { SERVICES, type Resource } from '../kube/object.ts';
 import type { ClusterName } from '../kube/types.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from './config/config.ts';
 import type { SyncedKind } from './kinds/kind.ts';
 import { syncedKinds } from './kinds/synced-kinds.ts';
 import { leaseName } from './leadership.ts';
@@ -36,7 +36,7 @@ export function requiredRights(
   { isDryRun, references = [] }: RightsOptions,
 ): readonly Right[] {
   const kinds = syncedKinds(config).map(({ kind }) => kind);
-  const ofOthers = [...secretRight(config), ...keyApiRights(config, isDryRun)];
+  const ofOthers = [...secretRight(config), ...companionRights(config, isDryRun)];
   if (kinds.length === 0) return ofOthers;
   // Services decide whether other objects are synced, and a copy would get the traffic of the host Service of its name.
   const read = [...kinds.map(({ resource }) => resource), SERVICES].map(targetOf);
@@ -123,20 +123,10 @@ function secretRight({ virtual, host }: Config): readonly Right[] {
   return [{ cluster: 'host', verb: 'get', group: '', resource: 'secrets', namespace: host.namespace, name }];
 }
 
-const STORE_VERBS = ['get', 'list', 'watch', 'create', 'patch', 'delete'];
-
-export function keyApiRights({ management, host }: Config, isDryRun: boolean): readonly Right[] {
-  if (!management.enabled || isDryRun) return [];
-  const { store, delegatedAuth } = management;
-  const secrets = { group: '', resource: 'secrets', namespace: store.namespace || host.namespace };
-  const reviews = [
-    { group: 'authentication.k8s.io', resource: 'tokenreviews', namespace: '' },
-    { group: 'authorization.k8s.io', resource: 'subjectaccessreviews', namespace: '' },
-  ];
-  return [
-    ...(store.driver === 'kubernetes' ? rightsOn({ cluster: 'host', ...secrets }, STORE_VERBS) : []),
-    ...(delegatedAuth ? reviews.flatMap((kind) => rightsOn({ cluster: 'host', ...kind }, ['create'])) : []),
-  ];
+/** What the program serves beside the sync needs. */
+export function companionRights({ companion, host }: Config, isDryRun: boolean): readonly Right[] {
+  if (!companion.isServed || isDryRun) return [];
+  return companion.rights.map((right) => ({ cluster: 'host', namespace: host.namespace, ...right }));
 }
 
 function rightsOn(target: Omit<Right, 'verb'>, verbs: readonly string[]): Right[] {

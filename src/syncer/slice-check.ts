@@ -6,7 +6,7 @@
 import { messageOf } from '../base/errors.ts';
 import { sleep, type Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from './config/config.ts';
 import {
   CONTROLLER_MANAGERS,
   ENDPOINT_SLICES,

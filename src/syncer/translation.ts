@@ -1,9 +1,9 @@
 /** Names, labels and patches of one configuration, put together for Endpoints. */
 
 import type { JsonObject } from '../base/json.ts';
-import { mergeConfig } from '../config/vcluster-values.ts';
-import { Fields } from '../config/finding.ts';
-import type { Config } from '../config/config.ts';
+import { mergeConfig } from '../config-file/merge.ts';
+import { Fields } from '../config-file/finding.ts';
+import type { Config } from './config/config.ts';
 import type { SyncedKind } from './kinds/kind.ts';
 import type { PipelineOptions } from './patch/pipeline.ts';
 import type { ReferenceRules } from './patch/reference-translation.ts';

@@ -4,7 +4,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { CheckResult } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from './config/config.ts';
 import { LEASES } from '../kube/lease.ts';
 import { NAMESPACES, type KubeObject, type NamespacedName, type Resource } from '../kube/object.ts';
 import { isForbidden, isNotFound } from '../kube/status-error.ts';

@@ -14,7 +14,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { silentLogger, type LogFields, type Logger } from '../../src/base/logger.ts';
 import { eventually } from '../support/eventually.ts';
-import { validConfig } from '../config/setup.ts';
+import { parseText } from '../cli/config/setup.ts';
 import { startClusterPair } from '../embedded-cluster/cluster-pair.ts';
 import { RawClient } from '../contract/raw-client.ts';
 
@@ -39,9 +39,10 @@ function recorder(lines: Map<string, LogFields>): Logger {
 /** Both clusters, and the options of a daemon that serves the API at `bindAddress`. */
 async function surroundings(bindAddress: string) {
   const clusters = await startClusterPair(folder);
-  const config = validConfig(`${clusters.section}
+  const { config, management } = parseText(`${clusters.section}
 managementApi: {enabled: true, bindAddress: "${bindAddress}", dataDir: ${join(folder, 'data')}}
 `);
+  if (config === undefined || management === undefined) throw new Error('invalid');
   const lines = new Map<string, LogFields>();
   const options = {
     config,
@@ -52,7 +53,7 @@ managementApi: {enabled: true, bindAddress: "${bindAddress}", dataDir: ${join(fo
     version: '0.0.0',
     signal: new AbortController().signal,
   };
-  return { options, lines, [Symbol.asyncDispose]: () => clusters[Symbol.asyncDispose]() };
+  return { options, management, lines, [Symbol.asyncDispose]: () => clusters[Symbol.asyncDispose]() };
 }
 
 test('if the port is in use the API reports an error, and the sync works', async () => {
@@ -60,7 +61,10 @@ test('if the port is in use the API reports an error, and the sync works', async
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo; // a TCP server that listens has one
   await using world = await surroundings(`127.0.0.1:${port}`);
-  const daemon = await startDaemon({ ...world.options, ...accessKeysCompanion(world.options) });
+  const daemon = await startDaemon({
+    ...world.options,
+    ...accessKeysCompanion(world.options, world.management),
+  });
   const failed = /\[-\]management-api failed: .*EADDRINUSE.*is it running already\? Choose a free address/u;
   await eventually(
     async () => (await fetch(`${daemon.healthUrl}/readyz`)).text(),
@@ -112,7 +116,7 @@ test('the API is served while the virtual cluster does not respond', async () =>
   const { config } = world.options;
   const nowhere = { ...config, virtual: { ...config.virtual, server: 'https://127.0.0.1:1' } };
   const options = { ...world.options, config: nowhere, signal: stop.signal };
-  const starting = startDaemon({ ...options, ...accessKeysCompanion(options) });
+  const starting = startDaemon({ ...options, ...accessKeysCompanion(options, world.management) });
   expect(await versionStatus(await apiUrl(world.lines))).toBe(200);
   await eventually(
     () => world.lines.get('cluster cannot be reached, waiting for it'),
@@ -146,7 +150,7 @@ test('the API is served while the virtual cluster refuses the daemon, and the sy
   const { port } = gate.address() as AddressInfo; // a TCP server that listens has one
   const behind = { ...config, virtual: { ...config.virtual, server: `http://127.0.0.1:${port}` } };
   const options = { ...world.options, config: behind };
-  const starting = startDaemon({ ...options, ...accessKeysCompanion(options) });
+  const starting = startDaemon({ ...options, ...accessKeysCompanion(options, world.management) });
   expect(await versionStatus(await apiUrl(world.lines))).toBe(200);
   await eventually(
     () => world.lines.get('cluster cannot be reached, waiting for it'),
@@ -175,7 +179,7 @@ const UNAUTHORIZED = JSON.stringify({
 test('the API is served, part of readiness, and stops with the daemon', async () => {
   await using world = await surroundings('127.0.0.1:0');
   const { options, lines } = world;
-  const daemon = await startDaemon({ ...options, ...accessKeysCompanion(options) });
+  const daemon = await startDaemon({ ...options, ...accessKeysCompanion(options, world.management) });
   const url = await apiUrl(lines);
   await using client = new RawClient({ url, ca: readFileSync(join(folder, 'data', 'ca.crt'), 'utf8') });
   expect((await client.send({ method: 'GET', path: '/version' })).status).toBe(200);

@@ -4,8 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type * as z from 'zod';
-import { namelessConfigSchema, type configSchema } from '../../src/config/schema/schema.ts';
-import type { ManagementConfig } from '../../src/config/config.ts';
+import { managementSchema, type ManagementConfig } from '../../src/access-keys/config.ts';
 import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
 import { systemClock, type Clock } from '../../src/base/clock.ts';
 import type { SeriesRegistry } from '../../src/base/metrics/series.ts';
@@ -46,7 +45,7 @@ export interface ComposedOptions {
 }
 
 /** The section `managementApi` as in a file, and the host cluster. */
-type ManagementSettings = NonNullable<z.input<typeof configSchema>['managementApi']> &
+type ManagementSettings = NonNullable<z.input<typeof managementSchema>> &
   Partial<Pick<ManagementConfig, 'host'>>;
 
 /** The configuration of a test, nothing of which outlives it. */
@@ -54,17 +53,15 @@ export function managementConfig(
   dataDir: string,
   { host = { kubeconfig: '', context: '', namespace: '' }, ...section }: ManagementSettings = {},
 ): ManagementConfig {
-  const { managementApi } = namelessConfigSchema.parse({
-    managementApi: {
-      enabled: true,
-      bindAddress: '127.0.0.1:0',
-      dataDir,
-      store: { driver: 'memory' },
-      issuer: 'https://keys.example.com',
-      ...section,
-    },
+  const api = managementSchema.parse({
+    enabled: true,
+    bindAddress: '127.0.0.1:0',
+    dataDir,
+    store: { driver: 'memory' },
+    issuer: 'https://keys.example.com',
+    ...section,
   });
-  return { ...managementApi, host };
+  return { ...api, host };
 }
 
 export async function startComposed(options: ComposedOptions = {}): Promise<Composed> {

@@ -89,6 +89,7 @@ describe('offline commands: exit code, standard output, standard error', () => {
     `sync: {toHost: {endpoints: {patches: ${patches}}}}\nendpointSyncer: {name: vc, host: {namespace: team-a}}\n`,
   );
   const invalid = file('invalid.yaml', 'endpointSyncer: {name: vc, workers: 0}\n');
+  const invalidKeys = file('keys.yaml', 'managementApi: {maxTtl: 1}\n');
   const values = file(
     'values.yaml',
     'sync:\n  toHost:\n    endpoints: {enabled: true}\n    endpointSlices: {enabled: false}\n',
@@ -223,7 +224,7 @@ endpointSyncer: {name: vc, host: {namespace: team-a}}\n`,
     [['diff', '--config', invalid], 2, /^$/u, /workers/u],
     [['explain', '--config', invalid, 'shop/web'], 2, /^$/u, /workers/u],
     [['cleanup', '--config', invalid], 2, /^$/u, /workers/u],
-    [['api', '--config', invalid], 2, /^$/u, /workers/u],
+    [['api', '--config', invalidKeys], 2, /^$/u, /^\S+keys\.yaml:1:25: managementApi\.maxTtl: /u],
     [['keys', 'list', '--server', 'nonsense'], 2, /^$/u, /https:\/\//u],
     [['store', 'backup'], 2, /^$/u, /store backup FILE/u],
     [

@@ -2,7 +2,7 @@
 
 import { expect, test, vi } from 'vitest';
 import { reportUnknownKind } from '../../src/cli/kind-scope.ts';
-import { validConfig } from '../config/setup.ts';
+import { validConfig } from './config/setup.ts';
 
 const config = validConfig(`
 sync:

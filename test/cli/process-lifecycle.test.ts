@@ -14,9 +14,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { createLogger } from '../../src/base/logger.ts';
-import { CONFIG_CHECKS } from '../../src/syncer/config-checks.ts';
 import { reloadOnChange, watchConfigFiles } from '../../src/cli/process-lifecycle.ts';
-import { loadConfig, readConfigText, type FileTexts, type LoadedConfig } from '../../src/config/load.ts';
+import { loadConfig, type LoadedConfig } from '../../src/cli/config/load.ts';
+import { readConfigText, type FileTexts } from '../../src/cli/config/files.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -144,8 +144,7 @@ describe('a running daemon', () => {
   }
 
   async function running(config: string): Promise<Reloads> {
-    const load = (): Promise<LoadedConfig> =>
-      loadConfig({ file: config, env: {}, flags, checks: CONFIG_CHECKS });
+    const load = (): Promise<LoadedConfig> => loadConfig({ file: config, env: {}, flags });
     const clock = new FakeClock();
     const applied: string[][] = [];
     const log: Record<string, unknown>[] = [];

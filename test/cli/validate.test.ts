@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import { configJsonSchema } from '../../src/config/schema/schema.ts';
+import { configJsonSchema } from '../../src/cli/config/schema.ts';
 import { capturedRun, spawnedRun, type CapturedRun } from './captured-run.ts';
 import { testFolder } from '../support/test-folder.ts';
 

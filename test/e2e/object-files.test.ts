@@ -9,7 +9,7 @@ import { Agent, fetch } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import { objectProblems } from '../../src/cli/output/object-problems.ts';
-import { formatPath } from '../../src/config/finding.ts';
+import { formatPath } from '../../src/config-file/finding.ts';
 import { corpus, verdicts, type CorpusObject } from '../cli/output/object-corpus.ts';
 import { testFolder } from '../support/test-folder.ts';
 import { kubeAssets } from './assets.ts';

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { appendFileSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { ManagementConfig } from '../../src/config/config.ts';
+import type { ManagementConfig } from '../../src/access-keys/config.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import type { JsonObject } from '../../src/base/json.ts';

@@ -5,14 +5,14 @@ import type { JsonObject } from '../../src/base/json.ts';
 import { decideMember, type FleetRules, type MemberDecision } from '../../src/fleet/decide-member.ts';
 import type { VclusterObjects } from '../../src/fleet/vcluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { ANY_KIND, validConfig } from '../config/setup.ts';
+import { validConfig } from '../cli/config/setup.ts';
 
 const OFF = 'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: false}}}';
 
 function rules(lines = ''): FleetRules {
   const text = `endpointSyncer:\n  host: {namespace: own}\n  fleet: {enabled: true, namespaces: {include: ["team-*"], exclude: [team-x]}}\n${lines}`;
   const { fleet, defaults, host } = validConfig(text, { acceptsFleet: true });
-  return { fleet, defaults, host, checks: ANY_KIND };
+  return { fleet, defaults, host };
 }
 
 interface Parts {

@@ -1,7 +1,7 @@
 /** A host in memory with what vCluster's chart and vCluster leave there of each vCluster, and a discovery that follows it. */
 
 import { silentLogger } from '../../src/base/logger.ts';
-import type { FleetConfig } from '../../src/config/config.ts';
+import type { FleetConfig } from '../../src/syncer/config/config.ts';
 import { FleetDiscovery } from '../../src/fleet/discovery.ts';
 import { MemoryClient, MemoryCluster } from '../../src/kube/memory-cluster.ts';
 import { keyOf, parseKey, type KubeObject, type ObjectKey } from '../../src/kube/object.ts';

@@ -7,8 +7,7 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { systemRandom } from '../../src/base/random.ts';
-import { CONFIG_CHECKS } from '../../src/syncer/config-checks.ts';
-import { loadConfig } from '../../src/config/load.ts';
+import { loadConfig } from '../../src/cli/config/load.ts';
 import { startFleet } from '../../src/fleet/fleet.ts';
 import { TestCluster } from '../scenarios/cluster-client.ts';
 import { startFaultyCluster } from '../embedded-cluster/faulty-cluster.ts';
@@ -48,14 +47,12 @@ test('renews its Lease while more requests hang than there are connections for r
     file,
     env: {},
     flags: {},
-    checks: CONFIG_CHECKS,
     isStart: true,
     acceptsFleet: true,
   });
   const starting = startFleet({
     config,
     isDryRun: false,
-    checks: CONFIG_CHECKS,
     logger: silentLogger,
     clock: systemClock,
     random: systemRandom,

@@ -7,7 +7,6 @@ import { plainMemberConfig } from '../../src/fleet/member-config.ts';
 import { MemberLock } from '../../src/fleet/member-lock.ts';
 import { FLEET } from '../../src/fleet/vcluster.ts';
 import { objectKey, parseKey } from '../../src/kube/object.ts';
-import { ANY_KIND } from '../config/setup.ts';
 import { settle } from '../support/fake-clock.ts';
 import { FleetHost, fleetIn } from './fleet-host.ts';
 
@@ -16,7 +15,6 @@ const RULES = {
   fleet: FLEET_OF_TEAMS,
   defaults: {},
   host: { kubeconfig: '', context: '', namespace: 'own' },
-  checks: ANY_KIND,
 };
 const ENDED = 'endpoint-syncer-replica-ended';
 const QUEUE_METRICS = {

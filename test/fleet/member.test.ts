@@ -4,13 +4,13 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { TerminalError } from '../../src/base/errors.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { TokenBucket } from '../../src/base/token-bucket.ts';
-import type { Config } from '../../src/config/config.ts';
+import type { Config } from '../../src/syncer/config/config.ts';
 import { SharedCaches } from '../../src/fleet/shared-caches.ts';
 import { Member, type MemberStatus, type StartOptions } from '../../src/fleet/member.ts';
 import type { CacheBudget, CacheLimits } from '../../src/kube/informer/cache-budget.ts';
 import { eventually } from '../support/eventually.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { validConfig } from '../config/setup.ts';
+import { validConfig } from '../cli/config/setup.ts';
 import { PlainSync } from './plain-sync.ts';
 
 const MIB = 2 ** 20;

@@ -2,14 +2,13 @@
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../src/base/logger.ts';
-import type { Config, FleetConfig } from '../../src/config/config.ts';
+import type { Config, FleetConfig } from '../../src/syncer/config/config.ts';
 import { decideByWorkload, type FleetRules } from '../../src/fleet/decide-member.ts';
 import { MemberLock } from '../../src/fleet/member-lock.ts';
 import { Members } from '../../src/fleet/members.ts';
 import { Removals } from '../../src/fleet/removals.ts';
 import { SharedCaches } from '../../src/fleet/shared-caches.ts';
 import { TransportError } from '../../src/kube/types.ts';
-import { ANY_KIND } from '../config/setup.ts';
 import { settle } from '../support/fake-clock.ts';
 import { FleetHost, fleetIn } from './fleet-host.ts';
 import { plainReader } from './plain-reader.ts';
@@ -131,7 +130,7 @@ class World implements AsyncDisposable {
 const HOST = { kubeconfig: '', context: '', namespace: 'own' };
 
 function rulesOf(fleet: FleetConfig): FleetRules {
-  return { fleet, defaults: {}, host: HOST, checks: ANY_KIND };
+  return { fleet, defaults: {}, host: HOST };
 }
 
 function limitedTo(membersPerNamespace: number): FleetConfig {

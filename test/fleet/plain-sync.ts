@@ -1,7 +1,7 @@
 /** A sync that leads and has its caches from the start, and only remembers what became of it. */
 
 import { TerminalError } from '../../src/base/errors.ts';
-import type { Config } from '../../src/config/config.ts';
+import type { Config } from '../../src/syncer/config/config.ts';
 import type { ClusterSync } from '../../src/syncer/cluster-sync.ts';
 
 export class PlainSync implements ClusterSync {

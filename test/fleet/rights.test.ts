@@ -1,11 +1,11 @@
 /** The rights of a fleet: what `rbac` prints for it is what its start and the start of every member check. */
 
 import { expect, test } from 'vitest';
-import type { Config } from '../../src/config/config.ts';
+import type { Config } from '../../src/syncer/config/config.ts';
 import { decideMember } from '../../src/fleet/decide-member.ts';
 import { fleetRights, memberRights, usableNamespaces } from '../../src/fleet/rights.ts';
 import { describeRight, requiredRights } from '../../src/syncer/rights.ts';
-import { ANY_KIND, validConfig } from '../config/setup.ts';
+import { validConfig } from '../cli/config/setup.ts';
 
 function fleet(include: string, defaults = '{}'): Config {
   const text = `endpointSyncer: {host: {namespace: own}, defaults: ${defaults}, fleet: {enabled: true, namespaces: {include: ${include}}}}`;
@@ -25,7 +25,7 @@ function member({ fleet: rules, defaults, host }: Config): Config {
       values: { metadata: { name: 'vc-config-vc' }, data: { 'config.yaml': encoded(values) } },
       overlay: undefined,
     },
-    { fleet: rules, defaults, host, checks: ANY_KIND },
+    { fleet: rules, defaults, host },
   );
   if (decision.kind !== 'joined') throw new Error(JSON.stringify(decision));
   return decision.config;
@@ -36,7 +36,7 @@ test.each([
   ['["team-*"]', ''],
 ])('namespaces %s: a member needs nothing that is not granted', (include, namespace) => {
   const config = fleet(include);
-  const granted = [...fleetRights(config), ...memberRights(config, ANY_KIND)];
+  const granted = [...fleetRights(config), ...memberRights(config)];
   const texts = new Set(granted.map(describeRight));
   const needed = requiredRights(member(config), { isDryRun: false })
     .filter(({ cluster }) => cluster === 'host')
@@ -48,7 +48,7 @@ test.each([
 });
 
 test('the right to create namespaces, which no Role grants, is for the whole cluster', () => {
-  const rights = memberRights(fleet('[team-a, team-b]', '{createNamespaces: true}'), ANY_KIND);
+  const rights = memberRights(fleet('[team-a, team-b]', '{createNamespaces: true}'));
   const wide = rights.filter(({ namespace }) => namespace === '').map(describeRight);
   expect([...new Set(wide)]).toEqual(['create namespaces in every namespace of the host cluster']);
 });

@@ -6,7 +6,6 @@ import { systemClock } from '../../src/base/clock.ts';
 import { decodeMemberConfig, encodeMemberConfig } from '../../src/fleet/config-transfer.ts';
 import { memberConfig, type MemberSources } from '../../src/fleet/member-config.ts';
 import { kubeconfigParser, ThreadReader, UnreadableError } from '../../src/fleet/values-reader.ts';
-import { CONFIG_CHECKS } from '../../src/syncer/config-checks.ts';
 import { FakeClock, settle } from '../support/fake-clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { kubeconfigText } from '../support/kubeconfig.ts';
@@ -22,7 +21,6 @@ function sources(text: string, more: Partial<MemberSources> = {}): MemberSources
     overlay: undefined,
     defaults: { requireService: true },
     host: { kubeconfig: '', context: '', namespace: 'own' },
-    checks: CONFIG_CHECKS,
     ...more,
   };
 }

@@ -10,9 +10,8 @@ import { systemClock, type Clock } from '../../src/base/clock.ts';
 import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { createLogger } from '../../src/base/logger.ts';
 import { systemRandom } from '../../src/base/random.ts';
-import { CONFIG_CHECKS } from '../../src/syncer/config-checks.ts';
 import { reloadOnChange } from '../../src/cli/process-lifecycle.ts';
-import { loadConfig, type LoadedConfig } from '../../src/config/load.ts';
+import { loadConfig, type LoadedConfig } from '../../src/cli/config/load.ts';
 import { startEmbeddedCluster } from '../../src/embedded-cluster/embedded-cluster.ts';
 import { startFleet, type Fleet } from '../../src/fleet/fleet.ts';
 import { subdomainProblem } from '../../src/kube/names.ts';
@@ -314,7 +313,7 @@ export class LocalFleet extends RunningDaemon {
     { isDryRun = false, clock = systemClock }: LocalFleetOptions,
   ): Promise<LocalFleet> {
     const load = (): Promise<LoadedConfig> =>
-      loadConfig({ file, env: {}, flags: {}, checks: CONFIG_CHECKS, isStart: true, acceptsFleet: true });
+      loadConfig({ file, env: {}, flags: {}, isStart: true, acceptsFleet: true });
     const loaded = await load();
     const lines = { text: '' };
     const destination = { write: (line: string) => void (lines.text += line) };
@@ -323,7 +322,6 @@ export class LocalFleet extends RunningDaemon {
       config: loaded.config,
       textHash: loaded.textHash,
       isDryRun,
-      checks: CONFIG_CHECKS,
       logger,
       clock,
       random: systemRandom,

@@ -6,9 +6,8 @@
 import { systemClock } from '../../src/base/clock.ts';
 import { createLogger } from '../../src/base/logger.ts';
 import { systemRandom } from '../../src/base/random.ts';
-import { CONFIG_CHECKS } from '../../src/syncer/config-checks.ts';
 import { reloadOnChange } from '../../src/cli/process-lifecycle.ts';
-import { loadConfig, type LoadedConfig } from '../../src/config/load.ts';
+import { loadConfig, type LoadedConfig } from '../../src/cli/config/load.ts';
 import { startDaemon, type Daemon } from '../../src/syncer/daemon.ts';
 import { eventually } from '../support/eventually.ts';
 import { RunningDaemon } from './running-daemon.ts';
@@ -31,8 +30,7 @@ export class LocalDaemon extends RunningDaemon {
 
   /** Started and ready. */
   static async start(configPath: string): Promise<LocalDaemon> {
-    const load = (): Promise<LoadedConfig> =>
-      loadConfig({ file: configPath, env: {}, flags: {}, checks: CONFIG_CHECKS });
+    const load = (): Promise<LoadedConfig> => loadConfig({ file: configPath, env: {}, flags: {} });
     const loaded = await load();
     const { config, textHash, warnings } = loaded;
     const lines = { text: '' };

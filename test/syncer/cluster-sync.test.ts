@@ -9,7 +9,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { startDaemon, type Daemon, type DaemonOptions } from '../../src/syncer/daemon.ts';
-import { validConfig } from '../config/setup.ts';
+import { validConfig } from '../cli/config/setup.ts';
 import { startClusterPair } from '../embedded-cluster/cluster-pair.ts';
 
 const NEVER = new AbortController().signal;

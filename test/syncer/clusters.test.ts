@@ -7,7 +7,7 @@ import { untilResponse } from '../../src/syncer/clusters.ts';
 import { MissingSecretError } from '../../src/kube/credentials/kubeconfig.ts';
 import { failure } from '../../src/kube/status-error.ts';
 import { TransportError, type ClusterName } from '../../src/kube/types.ts';
-import { validConfig } from '../config/setup.ts';
+import { validConfig } from '../cli/config/setup.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
 interface Case {
@@ -36,7 +36,7 @@ async function connect({
   const config = validConfig('endpointSyncer: {name: vc, host: {namespace: team}}');
   const outcome = untilResponse(
     {
-      config: { ...config, management: { ...config.management, enabled: isManaged } },
+      config: { ...config, companion: { ...config.companion, isServed: isManaged } },
       clock,
       random: () => 0.5,
       logger: {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { ObservableInformer } from '../../src/kube/informer/informer.ts';
 import { informerCheck } from '../../src/syncer/engine.ts';
 import { isSameGeneration } from '../../src/syncer/generation.ts';
-import { validConfig } from '../config/setup.ts';
+import { validConfig } from '../cli/config/setup.ts';
 
 type Cache = Pick<ObservableInformer, 'condition' | 'isSynced' | 'stalenessMs' | 'size'>;
 

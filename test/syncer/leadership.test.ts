@@ -9,7 +9,7 @@ import {
   startLeadership,
   type LeadershipOptions,
 } from '../../src/syncer/leadership.ts';
-import { validConfig } from '../config/setup.ts';
+import { validConfig } from '../cli/config/setup.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { leaseClient, LeaseServer } from '../support/lease-server.ts';
 

@@ -1,7 +1,7 @@
 /** The rights that a named kind needs: those of the directions in which it is imported, and no more. */
 
 import { describe, expect, test } from 'vitest';
-import type { Config } from '../../src/config/config.ts';
+import { NO_COMPANION, type Config } from '../../src/syncer/config/config.ts';
 import type { ReferencedKind } from '../../src/syncer/references/referenced-kind.ts';
 import { describeRight, requiredRights } from '../../src/syncer/rights.ts';
 import { GADGET_KIND } from './references/gadget-kind.ts';
@@ -26,7 +26,7 @@ function configOf(namespaces: object, more: object = {}): Config {
     virtual: { secret: '' },
     host: { namespace: 'team' },
     leaderElection: { enabled: false },
-    management: { enabled: false },
+    companion: NO_COMPANION,
     ...more,
   } as unknown as Config; // no more of it is read
 }

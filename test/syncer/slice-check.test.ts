@@ -11,7 +11,7 @@ import { checkSlices } from '../../src/syncer/slice-check.ts';
 import { forgeHostObject } from '../../src/syncer/translate/forge.ts';
 import { costlyRuns } from '../support/costly-runs.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { validConfig } from '../config/setup.ts';
+import { validConfig } from '../cli/config/setup.ts';
 import { endpoints, translators } from './translate/setup.ts';
 
 /** The whole second in which the check starts. */

@@ -1,7 +1,7 @@
 /** Whether the copies of objects that are gone may be deleted: which virtual cluster this is. */
 
 import { describe, expect, test } from 'vitest';
-import type { Config } from '../../src/config/config.ts';
+import type { Config } from '../../src/syncer/config/config.ts';
 import { failure } from '../../src/kube/status-error.ts';
 import type { KubeObject, Resource } from '../../src/kube/object.ts';
 import type { ClusterClient } from '../../src/kube/types.ts';

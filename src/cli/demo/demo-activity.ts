@@ -4,7 +4,7 @@ import { plainLines, plainText } from '../../base/excerpt.ts';
 import { objectKey, parseKey, type KubeObject } from '../../kube/object.ts';
 import type { LogFields, Logger } from '../../base/logger.ts';
 import { resourceName, type ListedRow, type Listing } from '../output/listing.ts';
-import { SCHEMA_MODELINE } from '../installation.ts';
+import { SCHEMA_MODELINE } from '../schema.ts';
 
 export interface Activity {
   /** Milliseconds from event to write of the last sync of this key; undefined before its first sync. */

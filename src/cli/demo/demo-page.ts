@@ -1,7 +1,7 @@
 /** The page of the demo: the playground with the demo's configuration, and both clusters as they change. */
 
 import { parseYaml } from '../../base/yaml/document.ts';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../syncer/config/config.ts';
 import type { PageServer } from '../page/page-server.ts';
 import { startPage } from '../page/playground.ts';
 import { systemClock } from '../../base/clock.ts';

@@ -9,7 +9,7 @@ import { type Daemon, startDaemon } from '../../syncer/daemon.ts';
 import { plainAccess } from '../../kube/access.ts';
 import { createClient } from '../../kube/client/client.ts';
 import type { ClusterClient, ClusterName, WatchClient } from '../../kube/types.ts';
-import { loadConfig, type LoadedConfig } from '../../config/load.ts';
+import { loadConfig, type LoadedConfig } from '../config/load.ts';
 import {
   asJson,
   CONFIG_MAPS,
@@ -23,7 +23,6 @@ import {
 import { sleep, systemClock } from '../../base/clock.ts';
 import { fileProblem, TerminalError } from '../../base/errors.ts';
 import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
-import { CONFIG_CHECKS } from '../../syncer/config-checks.ts';
 import { tell, type ExitWith } from '../output/terminal.ts';
 import { formatListing, outputOption } from '../output/listing.ts';
 import {
@@ -69,8 +68,7 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
   await using hostClient = clientOf('host', host);
   const clients = { virtual: virtualClient, host: hostClient };
   await hostClient.create(NAMESPACES, { ...DEMO_NAMESPACE, metadata: { name: DEMO_HOST_NAMESPACE } });
-  const load = (): Promise<LoadedConfig> =>
-    loadConfig({ file: files.config, env: {}, flags: {}, checks: CONFIG_CHECKS });
+  const load = (): Promise<LoadedConfig> => loadConfig({ file: files.config, env: {}, flags: {} });
   const loaded = await load();
   await using page = once ? undefined : await openPage(port, loaded, clients);
   let isWarm = false;

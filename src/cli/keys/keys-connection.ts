@@ -8,13 +8,14 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { Agent, buildConnector, request } from 'undici';
 import { collectInput } from '../../base/input-buffer.ts';
 import { parseBindAddress } from '../../base/bind-address.ts';
-import { configFile, loadConfig } from '../../config/load.ts';
-import type { ManagementConfig } from '../../config/config.ts';
+import { configFile } from '../config/files.ts';
+import { loadApiConfig } from '../config/load-api.ts';
+import type { ManagementConfig } from '../../access-keys/config.ts';
 import { fileProblem, TerminalError, codeOf } from '../../base/errors.ts';
 import { systemClock } from '../../base/clock.ts';
 import { openLocalAdministrator } from '../../access-keys/credentials/master-key.ts';
 import { proxyFromEnvironment } from '../../kube/credentials/proxy-environment.ts';
-import { addConfigOptions, loaderInput, managementInput } from '../config-options.ts';
+import { addConfigOptions, loaderInput } from '../config-options.ts';
 import { MANAGEMENT_API_VERSION } from '../../access-keys/identity.ts';
 import { takesCredentials } from '../../kube/access.ts';
 import { responseError } from '../../kube/client/responses.ts';
@@ -173,8 +174,8 @@ function bearerIn(authorization: string | undefined, file: string): string {
 export async function managementConfig(
   command: Command,
 ): Promise<{ readonly management: ManagementConfig; readonly level: 'error' | 'silent' }> {
-  const { config } = await loadConfig(managementInput(command));
-  return { management: config.management, level: config.log.level === 'silent' ? 'silent' : 'error' };
+  const { management, log } = await loadApiConfig(loaderInput(command));
+  return { management, level: log.level === 'silent' ? 'silent' : 'error' };
 }
 
 /** The connection of the local administrator, which needs read access to the files of the API. */

@@ -22,7 +22,7 @@ import {
   DAY_SECONDS,
   secondsIn,
 } from './keys-options.ts';
-import type { ManagementConfig } from '../../config/config.ts';
+import type { ManagementConfig } from '../../access-keys/config.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { isNotFound, StatusError } from '../../kube/status-error.ts';
 import { FIRST_KEY_NAME, firstKey } from '../../access-keys/credentials/first-key.ts';

@@ -7,7 +7,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { writeYaml } from '../../base/yaml/write.ts';
 import { formatJson } from '../output/listing.ts';
 import { type JsonObject, textAt } from '../../base/json.ts';
-import { parseDuration } from '../../config/units.ts';
+import { parseDuration } from '../../config-file/units.ts';
 import { TerminalError, messageOf } from '../../base/errors.ts';
 import type { ApiConnection } from './keys-connection.ts';
 import { tell } from '../output/terminal.ts';

@@ -4,8 +4,8 @@
  */
 
 import { TerminalError } from '../../base/errors.ts';
-import type { ConfigText } from '../../config/layers.ts';
-import { configurationTextHash } from '../../config/load.ts';
+import type { ConfigText } from '../../shared-config/layers.ts';
+import { configurationTextHash } from '../config/files.ts';
 import { isReplica } from '../../fleet/replicas.ts';
 import { FLEET } from '../../fleet/vcluster.ts';
 import { LEASES } from '../../kube/lease.ts';

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { TerminalError, PatchError } from '../../base/errors.ts';
 import { type JsonObject, type JsonValue, valueAt } from '../../base/json.ts';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../syncer/config/config.ts';
 import { missingRights } from '../../kube/access-review.ts';
 import { keyOf, parseKey, asObject, type KubeObject, type NamespacedName } from '../../kube/object.ts';
 import type { CopyAddress, SyncedKind } from '../../syncer/kinds/kind.ts';

@@ -6,10 +6,11 @@ import { writeYaml } from '../../base/yaml/write.ts';
 import { systemClock } from '../../base/clock.ts';
 import { ConfigError, messageOf, TerminalError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject, parseJson, textAt, valueAt } from '../../base/json.ts';
-import { readDocument } from '../../config/document.ts';
-import { loadConfig, type LoadOptions } from '../../config/load.ts';
-import { problemOf } from '../../config/source-file.ts';
-import { valuesInForce } from '../../config/values-in-force.ts';
+import { readDocument } from '../../config-file/document.ts';
+import { overridesOfCommandLine } from '../config/command-line.ts';
+import { loadConfig, type LoadOptions } from '../config/load.ts';
+import { problemOf } from '../../config-file/source-file.ts';
+import { valuesInForce } from '../../syncer/config/values-in-force.ts';
 import {
   accessSecret,
   secretText,
@@ -48,12 +49,12 @@ import {
   UnreachableError,
 } from './snapshot.ts';
 import { reportProblems, tell } from '../output/terminal.ts';
-import type { Config, FleetConfig } from '../../config/config.ts';
+import type { Config, FleetConfig } from '../../syncer/config/config.ts';
 import { decideMember, isSelected, memberSelector, type MemberDecision } from '../../fleet/decide-member.ts';
 import { LEASES } from '../../kube/lease.ts';
 import { leaseName } from '../../syncer/leadership.ts';
 import { hasBookkeeping } from '../../syncer/translate/bookkeeping.ts';
-import type { ConfigText } from '../../config/layers.ts';
+import type { ConfigText } from '../../shared-config/layers.ts';
 
 /** `-n` is left to the command where it has that option already. */
 export function addVclusterOption(command: Command): void {
@@ -388,15 +389,14 @@ async function readMember(
   input: LoadOptions,
 ): Promise<LiveConfig> {
   const namespace = fleetOf(lease);
-  const { fleet, defaults } = await fleetConfig(source, input);
+  const { fleet, defaults } = await fleetConfig(source);
   const objects = await readObjects(host, vcluster);
-  const { flags, checks, sets = [] } = input;
+  const { flags, sets = [] } = input;
   const { 'host.kubeconfig': kubeconfig = '', 'host.context': context = '' } = flags;
   const decision = decideMember(objects, {
     defaults,
     host: { kubeconfig, context, namespace },
-    checks,
-    commandLine: { env: {}, flags, sets },
+    commandLine: overridesOfCommandLine({ env: {}, flags, sets }),
     // Copies of one that has left are there until a cleanup.
     fleet: selecting(fleet, vcluster),
   });
@@ -419,8 +419,8 @@ async function readMember(
 }
 
 /** The access of the fleet to the host is not here, and what it was started with besides its file is not known. */
-async function fleetConfig(source: ConfigText, { checks }: LoadOptions): Promise<Config> {
-  const { config } = await loadConfig({ env: {}, flags: {}, checks, acceptsFleet: true, given: { source } });
+async function fleetConfig(source: ConfigText): Promise<Config> {
+  const { config } = await loadConfig({ env: {}, flags: {}, acceptsFleet: true, given: { source } });
   if (config.fleet.enabled) return config;
   throw new TerminalError(`${source.file} is not the configuration of a fleet: ${OTHERWISE}`);
 }

@@ -16,7 +16,7 @@ import {
 import { patchErrorLine } from '../output/terminal.ts';
 import type { ObjectPlan, ReferencePlan } from '../../syncer/rehearsal.ts';
 import type { DaemonState, ReportedEvent } from './reports.ts';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../syncer/config/config.ts';
 import { MANAGED_BY } from '../../syncer/kinds/endpoint-slices.ts';
 import { NO_EFFECT, type CopyAddress } from '../../syncer/kinds/kind.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';

@@ -1,7 +1,7 @@
 /** What running daemons reported: Events on virtual objects, and the Lease that one replica holds, with the configuration in use. */
 
 import { textAt, isJsonObject, ownValue, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { configurationHash, type Config } from '../../config/config.ts';
+import { configurationHash, type Config } from '../../syncer/config/config.ts';
 import { noteOf } from '../../fleet/member-note.ts';
 import { isReplica } from '../../fleet/replicas.ts';
 import { FLEET } from '../../fleet/vcluster.ts';

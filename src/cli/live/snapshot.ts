@@ -1,7 +1,7 @@
 /** Connects to both clusters, reads every object that a sync reads, once, and plans what a sync would do with them. */
 
 import { messageOf, TerminalError, type ConfigProblem } from '../../base/errors.ts';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../syncer/config/config.ts';
 import type { Discovery } from '../../kube/discovery.ts';
 import { qualifiedPlural } from '../../kube/memory-cluster.ts';
 import {

@@ -3,7 +3,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { jsonEquals } from '../../base/json.ts';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../syncer/config/config.ts';
 import type { Discovery } from '../../kube/discovery.ts';
 import { qualifiedPlural, type MemoryCluster } from '../../kube/memory-cluster.ts';
 import {

@@ -2,10 +2,12 @@
 
 import { formatOption } from '../output/listing.ts';
 import type { Command } from 'commander';
-import { configFile, configWithoutFile, loadConfig, readConfigText } from '../../config/load.ts';
-import { parsePatchFile } from '../../config/parse.ts';
-import { problemOf } from '../../config/source-file.ts';
-import type { Config, PatchConfig } from '../../config/config.ts';
+import { configFile, readConfigText } from '../config/files.ts';
+import { configWithoutFile, loadConfig } from '../config/load.ts';
+import { parsePatchFile } from '../../syncer/config/patch-file.ts';
+import { problemOf } from '../../config-file/source-file.ts';
+import type { Config } from '../../syncer/config/config.ts';
+import type { PatchConfig } from '../../syncer/patch/patch-schema.ts';
 import { ConfigError } from '../../base/errors.ts';
 import { systemClock } from '../../base/clock.ts';
 import { textAt, type JsonObject } from '../../base/json.ts';
@@ -110,7 +112,7 @@ async function readSettings(command: Command, flags: PatchFlags): Promise<Settin
     reportProblems(warnings);
     return { config, patches: undefined };
   }
-  const { patches, problems } = parsePatchFile({ text: await readConfigText(file), file }, input.checks);
+  const { patches, problems } = parsePatchFile({ text: await readConfigText(file), file });
   if (problems.some(({ severity }) => severity === 'error')) throw new ConfigError(problems);
   reportProblems(problems);
   if (input.file !== undefined) return { config: (await loadConfig(input)).config, patches };

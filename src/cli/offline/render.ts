@@ -3,7 +3,7 @@
 import { plainText } from '../../base/excerpt.ts';
 import { formatOption } from '../output/listing.ts';
 import type { Command } from 'commander';
-import { loadConfig } from '../../config/load.ts';
+import { loadConfig } from '../config/load.ts';
 import { asJson, objectKey } from '../../kube/object.ts';
 import { addConfigOptions, loaderInput } from '../config-options.ts';
 import { type ExitWith, describeFailure, showProgress, tell } from '../output/terminal.ts';

@@ -2,8 +2,14 @@
  * `kubectl create --validate=strict` has them. */
 
 import { isJsonObject, ownValue, textAt, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { errorAtKey, errorAtValue, formatPath, type ConfigPath, type Finding } from '../../config/finding.ts';
-import { didYouMean, nearestWord } from '../../config/schema/suggest.ts';
+import {
+  errorAtKey,
+  errorAtValue,
+  formatPath,
+  type ConfigPath,
+  type Finding,
+} from '../../config-file/finding.ts';
+import { didYouMean, nearestWord } from '../../base/suggest.ts';
 import { allowEverything } from '../../apiserver/request/request-info.ts';
 import { validateMetadata, withoutDuplicateOwners } from '../../apiserver/metadata.ts';
 import type { DefinitionTable, ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';

@@ -4,15 +4,15 @@ import { printableJson } from '../../base/excerpt.ts';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeYaml } from '../../base/yaml/write.ts';
-import { readDocument, readDocuments } from '../../config/document.ts';
-import { type ConfigPath, errorAtKey, type Finding } from '../../config/finding.ts';
+import { readDocument, readDocuments } from '../../config-file/document.ts';
+import { type ConfigPath, errorAtKey, type Finding } from '../../config-file/finding.ts';
 import {
   problemOf,
   syntaxProblems,
   displayName,
   readTextFile,
   cannotBeRead,
-} from '../../config/source-file.ts';
+} from '../../config-file/source-file.ts';
 import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
 import { type JsonObject, type JsonValue, isJsonObject, ownValue } from '../../base/json.ts';
 import { asObject, withLists, type KubeObject, type ObjectMeta } from '../../kube/object.ts';

@@ -4,7 +4,7 @@ import type { WriteStream } from 'node:tty';
 import { systemClock } from '../../base/clock.ts';
 import { ConfigError, type ConfigProblem, TerminalError, PatchError, messageOf } from '../../base/errors.ts';
 import { plainLines, plainText } from '../../base/excerpt.ts';
-import { describeProblem } from '../../config/source-file.ts';
+import { describeProblem } from '../../config-file/source-file.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { StoreError } from '../../apiserver/storage/store.ts';
 

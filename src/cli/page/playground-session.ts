@@ -2,7 +2,7 @@
 
 import { systemClock } from '../../base/clock.ts';
 import { type JsonObject, type JsonValue, ownValue, valueAt, isJsonObject } from '../../base/json.ts';
-import type { Config, ConfigChecks } from '../../config/config.ts';
+import type { Config } from '../../syncer/config/config.ts';
 import { asJson, asObject, groupOf, isOfKind, type KubeObject, objectKey } from '../../kube/object.ts';
 import {
   patchedKinds,
@@ -30,9 +30,9 @@ import { PatchError, type ConfigProblem } from '../../base/errors.ts';
 import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
 import type { ObjectRules } from '../output/object-problems.ts';
 import { parseObjects, printObject, withoutBookkeeping } from '../output/objects.ts';
-import { parseConfig, parsePatchFile } from '../../config/parse.ts';
-import { readDocument } from '../../config/document.ts';
-import { CONFIG_CHECKS } from '../../syncer/config-checks.ts';
+import { parseConfig } from '../config/parse.ts';
+import { parsePatchFile } from '../../syncer/config/patch-file.ts';
+import { readDocument } from '../../config-file/document.ts';
 import { describeFailure } from '../output/terminal.ts';
 
 const WARM_UP = {
@@ -223,7 +223,7 @@ function wholeConfig(text: string, value: JsonObject, base: Config): EditedConfi
     ...(!isSet('name') && { name: base.name }),
     ...(!isSet('host', 'namespace') && { 'host.namespace': base.host.namespace }),
   };
-  const input = { env: {}, flags, checks: CONFIG_CHECKS };
+  const input = { env: {}, flags };
   const { config, problems } = parseConfig({ text, file: 'patches' }, input);
   return { config, patchList: undefined, problems };
 }
@@ -232,11 +232,7 @@ function patchesOnly(text: string, objects: readonly KubeObject[], base: Config)
   const patched = patchedKinds(base);
   const [first] = objects.flatMap((object) => patched.filter(({ resource }) => isOfKind(object, resource)));
   const patchList = first?.configKey ?? 'endpoints';
-  const checks: ConfigChecks = {
-    ...CONFIG_CHECKS,
-    checkPatch: (patch) => CONFIG_CHECKS.checkPatch(patch, patchList),
-  };
-  const { patches, problems } = parsePatchFile({ text, file: 'patches' }, checks);
+  const { patches, problems } = parsePatchFile({ text, file: 'patches' }, patchList);
   const { endpoints, endpointSlices, services } = base.sync;
   const sync = {
     ...base.sync,

@@ -1,8 +1,9 @@
 /** `playground`: a page on this machine where patches can be tried, without a cluster. */
 
 import type { Command } from 'commander';
-import { configFile, configWithoutFile, loadConfig } from '../../config/load.ts';
-import type { Config } from '../../config/config.ts';
+import { configFile } from '../config/files.ts';
+import { configWithoutFile, loadConfig } from '../config/load.ts';
+import type { Config } from '../../syncer/config/config.ts';
 import { addConfigOptions, loaderInput } from '../config-options.ts';
 import { tell, type ExitWith } from '../output/terminal.ts';
 import { portOption, startPageServer, type PageServer, type PageServerOptions } from './page-server.ts';
@@ -10,8 +11,8 @@ import { PlaygroundSession } from './playground-session.ts';
 import { readFileSync } from 'node:fs';
 import { parseYaml } from '../../base/yaml/document.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
-import { configJsonSchema } from '../../config/schema/schema.ts';
-import type { PatchConfig } from '../../config/config.ts';
+import { configJsonSchema } from '../config/schema.ts';
+import type { PatchConfig } from '../../syncer/patch/patch-schema.ts';
 import { printObject } from '../output/objects.ts';
 import { stopSignals } from '../process-lifecycle.ts';
 

@@ -2,7 +2,7 @@
 
 import { systemClock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../syncer/config/config.ts';
 import { compileKinds, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import { referencesIn } from '../../syncer/patch/reference-parts.ts';
 import { tracePatches } from '../../syncer/patch/trace.ts';

@@ -9,7 +9,7 @@ import {
   parseKey,
   qualifiedKeyOf,
 } from '../../kube/object.ts';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../syncer/config/config.ts';
 import {
   placedWorld,
   renderToHost,

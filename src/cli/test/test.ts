@@ -10,9 +10,8 @@ import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { ConfigError } from '../../base/errors.ts';
-import { loadConfig } from '../../config/load.ts';
+import { loadConfig } from '../config/load.ts';
 import { withHostNamespace } from '../config-options.ts';
-import { CONFIG_CHECKS } from '../../syncer/config-checks.ts';
 import {
   type ExitWith,
   reportProblems,
@@ -84,7 +83,7 @@ async function runFiles(files: readonly TestFile[], flags: TestFlags): Promise<n
   const total = files.reduce((sum, { cases }) => sum + cases.length, 0);
   using progress = showProgress('testing');
   for (const [config, of] of Map.groupBy(files, (file) => file.config)) {
-    const { config: given } = await loadConfig({ file: config, env: {}, flags: {}, checks: CONFIG_CHECKS });
+    const { config: given } = await loadConfig({ file: config, env: {}, flags: {} });
     const loaded = withHostNamespace(given);
     await using sandbox = new KeptSandbox();
     const covered = flags.coverage === true ? new CoverageRun() : undefined;

@@ -1,8 +1,10 @@
 /** Labels and annotations of Services by which load balancers of the host give out addresses: the twins of `spec.loadBalancerIP`, which most of
  * them have deprecated. Pure. */
 
-import type { AddressField } from '../../config/config.ts';
 import type { Crossing } from '../translate/types.ts';
+
+/** Fields of a Service with addresses that its author chooses. */
+export type AddressField = 'externalIPs' | 'loadBalancerIP';
 
 interface BalancerKey {
   readonly program: string;

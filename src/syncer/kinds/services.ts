@@ -1,7 +1,6 @@
 /** Services, for virtual clusters without vCluster: ExternalName Services, and Services without a selector whose Endpoints or slices are synced.
  * Cluster IPs and node ports are allocated by the host; the load-balancer status is synced back. */
 
-import type { AddressField } from '../../config/config.ts';
 import {
   asJson,
   ENDPOINT_SLICES,
@@ -24,7 +23,7 @@ import { asStored, listAt, NO_CONTENT } from '../translate/content.ts';
 import { OBJECT_UID } from '../translate/bookkeeping.ts';
 import type { ContentRules, NameTranslator } from '../translate/types.ts';
 import { serviceKeysOf } from './endpoint-slices.ts';
-import { balancerCrossing } from './load-balancers.ts';
+import { balancerCrossing, type AddressField } from './load-balancers.ts';
 import {
   deadNameNotice,
   namedService,

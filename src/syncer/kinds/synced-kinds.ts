@@ -1,7 +1,7 @@
 /** The kinds that a configuration syncs, and which of their objects it selects. */
 
 import { textPattern } from '../../base/text-pattern.ts';
-import type { Config, LabelSelectorConfig, PatchConfig, SyncConfig } from '../../config/config.ts';
+import type { PatchConfig } from '../patch/patch-schema.ts';
 import { parseLabelSelector, printSelector, type SelectorOperator } from '../../kube/label-selector.ts';
 import type { Lister } from '../../kube/types.ts';
 import {
@@ -25,6 +25,7 @@ import {
 import { addressesOfEndpoints, createEndpointsKind, endpointsFields, isMirrored } from './endpoints.ts';
 import { KEEPING_REASONS, type GateReason, type SyncedKind } from './kind.ts';
 import type { LocalServiceOf } from './local-traffic.ts';
+import type { AddressField } from './load-balancers.ts';
 import type { NeverCopied } from './service-names.ts';
 import { createServiceKind, serviceFields, statusPatch } from './services.ts';
 
@@ -44,7 +45,7 @@ export const PATCHED_KINDS: readonly PatchedKind[] = [
 ];
 
 /** The kinds whose patches this program applies: those of Services are vCluster's where it syncs them. */
-export function patchedKinds({ services }: Pick<Config, 'services'>): readonly PatchedKind[] {
+export function patchedKinds({ services }: Pick<KindSettings, 'services'>): readonly PatchedKind[] {
   return PATCHED_KINDS.filter(({ resource }) => resource !== SERVICES || services.mode === 'sync');
 }
 
@@ -56,6 +57,29 @@ export const STATUS_PATCHES: ReadonlyMap<string, SyncedKind['statusPatch']> = ne
   [SERVICES.plural, statusPatch],
 ]);
 
+/** What of a configuration decides which kinds are synced. */
+interface KindSettings {
+  readonly sync: Readonly<
+    Record<PatchedKey, { readonly enabled: boolean; readonly patches: readonly PatchConfig[] }>
+  >;
+  readonly services: { readonly mode: 'vcluster' | 'sync'; readonly allow: readonly AddressField[] };
+}
+
+/** What of a configuration decides which of their objects are. */
+interface SelectionSettings {
+  readonly selector: LabelSelectorSettings;
+  readonly namespaces: { readonly include: readonly string[]; readonly exclude: readonly string[] };
+}
+
+interface LabelSelectorSettings {
+  readonly matchLabels: Readonly<Record<string, string>>;
+  readonly matchExpressions: readonly {
+    readonly key: string;
+    readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+    readonly values: readonly string[];
+  }[];
+}
+
 export interface ConfiguredKind {
   readonly kind: SyncedKind;
   readonly patches: readonly PatchConfig[];
@@ -65,7 +89,7 @@ export type VirtualCache = Pick<Lister, 'get' | 'byIndex'>;
 
 /** `virtualCaches`: by plural; may be filled later. */
 export function syncedKinds(
-  config: Pick<Config, 'services' | 'selector' | 'namespaces'> & { readonly sync: KindSettings },
+  config: KindSettings & SelectionSettings,
   virtualCaches: ReadonlyMap<string, VirtualCache> = new Map(),
 ): readonly ConfiguredKind[] {
   const {
@@ -136,7 +160,7 @@ function mentions(patches: readonly PatchConfig[], field: string): boolean {
 
 type Selection = (virtual: KubeObject) => GateReason | undefined;
 
-export function selectionOf({ selector, namespaces }: Pick<Config, 'selector' | 'namespaces'>): Selection {
+export function selectionOf({ selector, namespaces }: SelectionSettings): Selection {
   const hasLabels = parseLabelSelector(selectorText(selector));
   const [included, excluded] = [namespaces.include, namespaces.exclude].map((patterns) => {
     const tests = patterns.map((pattern) => textPattern(pattern));
@@ -157,7 +181,7 @@ function selecting(kind: SyncedKind, selection: Selection): SyncedKind {
 }
 
 const OPERATORS: Readonly<
-  Record<LabelSelectorConfig['matchExpressions'][number]['operator'], SelectorOperator>
+  Record<LabelSelectorSettings['matchExpressions'][number]['operator'], SelectorOperator>
 > = {
   In: 'in',
   NotIn: 'notin',
@@ -166,7 +190,7 @@ const OPERATORS: Readonly<
 };
 
 /** In the grammar of label selectors; '' selects everything. */
-export function selectorText({ matchLabels, matchExpressions }: LabelSelectorConfig): string {
+export function selectorText({ matchLabels, matchExpressions }: LabelSelectorSettings): string {
   return printSelector([
     ...Object.entries(matchLabels).map(([key, value]) => ({ key, operator: '=', values: [value] }) as const),
     ...matchExpressions.map(({ key, operator, values }) => ({ key, operator: OPERATORS[operator], values })),
@@ -174,7 +198,7 @@ export function selectorText({ matchLabels, matchExpressions }: LabelSelectorCon
 }
 
 export function enablingSettings(
-  { sync }: { readonly sync: KindSettings },
+  { sync }: Pick<KindSettings, 'sync'>,
   rights: readonly { readonly resource: string }[],
 ): readonly string[] {
   return PATCHED_KINDS.flatMap(({ configKey, resource: { plural } }) => {
@@ -184,10 +208,7 @@ export function enablingSettings(
 }
 
 /** Undefined if the resource is synced, or never can be. */
-export function disablingSetting(
-  { sync, services }: Pick<Config, 'services'> & { readonly sync: KindSettings },
-  { plural }: Resource,
-): string | undefined {
+export function disablingSetting({ sync, services }: KindSettings, { plural }: Resource): string | undefined {
   const serviceSetting = sync.services.enabled
     ? 'endpointSyncer.services is vcluster'
     : 'sync.toHost.services.enabled is false';
@@ -199,8 +220,6 @@ export function disablingSetting(
   return settings[plural] || undefined;
 }
 
-type KindSettings = Pick<SyncConfig, 'endpoints' | 'endpointSlices' | 'services'>;
-
 export interface CompiledKind {
   readonly kind: SyncedKind;
   readonly patches: CompiledPatches;
@@ -209,7 +228,7 @@ export interface CompiledKind {
 /** All kinds share one sandbox, so program numbers are unique across kinds. */
 export function compileKinds(
   kinds: readonly ConfiguredKind[],
-  { missingPaths }: Config['patches'],
+  { missingPaths }: { readonly missingPaths: 'skip' | 'create' },
 ): readonly CompiledKind[] {
   let programs = 0;
   return kinds.map(({ kind, patches }) => {

@@ -3,14 +3,28 @@
 import { parsePath, printPath, type Segment } from './path-syntax.ts';
 import { inOwnDialect } from './path-dialects.ts';
 import { leadingPath, startsWith, throughLastWildcard } from './reference-parts.ts';
-import type { PatchConfig, PatchFieldProblem, PathSegment, ReferenceConfig } from '../../config/config.ts';
+import type { PatchConfig, ReferenceConfig } from './patch-schema.ts';
 import { compileExpression, compileFilter } from '../sandbox/front-end/compile-expression.ts';
 import type { ElementFacts, MatchFacts } from '../sandbox/front-end/warnings.ts';
-import { nearestWord } from '../../config/schema/suggest.ts';
+import { nearestWord } from '../../base/suggest.ts';
 import { groupOf } from '../../kube/object.ts';
 import type { JsonValue } from '../../base/json.ts';
 
-/** Offsets are characters from the start of the field's text. Never throws. */
+/** A problem of one patch, found by parsing its path or its expressions. */
+export interface PatchFieldProblem {
+  /** Member of the entry: `path`, `expression`, `reverseExpression`, `reference`, `reference.namePath`, … */
+  readonly field: string;
+  readonly message: string;
+  /** Characters (UTF-16 units) from the start of that member's text, for the caret. */
+  readonly offset?: number;
+  /** Absent: an error. */
+  readonly severity?: 'warning';
+}
+
+/** One step of a parsed patch path; `null` is a wildcard, an object a filter. */
+export type PathSegment = string | number | null | { readonly filter: string };
+
+/** Checks one entry of `patches` whose members have the right types. Never throws. `known`: the fields of its kind; absent: any kind. */
 export function checkPatch(patch: PatchConfig, known?: KnownFields): readonly PatchFieldProblem[] {
   const facts = matchFacts(patch.path);
   return [

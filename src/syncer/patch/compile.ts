@@ -5,7 +5,7 @@ import { isProtected, OWN_METADATA } from './protect.ts';
 import { compileReference, type CompiledReference } from './reference-parts.ts';
 import { locate, type Path } from './walk.ts';
 import type { Direction } from './types.ts';
-import type { Config, PatchConfig } from '../../config/config.ts';
+import type { PatchConfig } from './patch-schema.ts';
 import { PatchError } from '../../base/errors.ts';
 import { compileExpression, compileFilter } from '../sandbox/front-end/compile-expression.ts';
 import type { Program } from '../sandbox/types.ts';
@@ -50,7 +50,7 @@ export interface CompiledPatches {
 export function compilePatches(
   patches: readonly PatchConfig[],
   firstProgramId = 0,
-  missingPaths: Config['patches']['missingPaths'] = 'skip',
+  missingPaths: 'skip' | 'create' = 'skip',
 ): CompiledPatches {
   const programs: Program[] = [];
   const isOnlyNamespace = patches.filter(({ reference }) => reference?.namespacePath).length <= 1;

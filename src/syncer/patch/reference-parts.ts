@@ -7,7 +7,7 @@ import { withValueAt } from '../translate/paths.ts';
 import type { ConcretePath } from '../translate/types.ts';
 import { JsonText } from './json-text.ts';
 import { locate, type Path } from './walk.ts';
-import type { ReferenceConfig } from '../../config/config.ts';
+import type { ReferenceConfig } from './patch-schema.ts';
 
 /** A value with more references is not translated: each of them may have to be looked up among all objects of its kind. */
 const REFERENCES_MAX = 1000;

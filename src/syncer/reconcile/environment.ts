@@ -2,7 +2,7 @@
 
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../config/config.ts';
 import type { CacheBudget } from '../../kube/informer/cache-budget.ts';
 import type { ServerHistory } from '../../kube/informer/list-watch.ts';
 import { type ObjectKey, type Resource, NAMESPACES } from '../../kube/object.ts';

@@ -1,6 +1,6 @@
 /** The kinds that may be referenced: which ones the configuration allows, and their resources in both clusters. */
 
-import type { SyncConfig } from '../../config/config.ts';
+import type { SyncConfig } from '../config/config.ts';
 import {
   apiVersionOf,
   groupOf,

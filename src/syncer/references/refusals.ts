@@ -2,7 +2,7 @@
  * choose the names of references, and must not get access to these objects. Pure. */
 
 import { textPattern } from '../../base/text-pattern.ts';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../config/config.ts';
 import { asJson, type KubeObject, type Resource, type StringMap } from '../../kube/object.ts';
 import { parseYaml } from '../../base/yaml/document.ts';
 import { isJsonObject, ownValue, type JsonObject } from '../../base/json.ts';

@@ -6,7 +6,7 @@ import { hash, randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire, getCompileCacheDir } from 'node:module';
 import { dirname, join } from 'node:path';
-import type { NamespaceMode } from '../../config/config.ts';
+import type { NamespaceMode } from '../translate/types.ts';
 import type { IsolateMessage, NamingRules, SetupMessage } from './protocol.ts';
 import type { SandboxLimits, VclusterContext } from './types.ts';
 

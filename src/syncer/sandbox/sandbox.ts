@@ -1,6 +1,6 @@
 /** The sandbox: returns cached results immediately and evaluates all others in a child process. */
 
-import type { NamespaceMode } from '../../config/config.ts';
+import type { NamespaceMode } from '../translate/types.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { IsolateSource, KillReason } from './batch.ts';

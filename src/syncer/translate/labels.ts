@@ -1,12 +1,11 @@
 /** Translates label keys in both directions. Keys that would collide with the host's own labels are rewritten; all others are kept. */
 
 import { hash } from 'node:crypto';
-import type { MetadataConfig, NamespaceMode } from '../../config/config.ts';
 import { keyMatcher } from '../../kube/names.ts';
 import type { StringMap } from '../../kube/object.ts';
 import { setOwn } from '../../base/json.ts';
 import { safeConcat } from './names.ts';
-import type { LabelTranslator } from './types.ts';
+import type { LabelTranslator, NamespaceMode } from './types.ts';
 
 export const MANAGED_BY_LABEL = 'vcluster.loft.sh/managed-by';
 export const NAMESPACE_LABEL = 'vcluster.loft.sh/namespace';
@@ -21,12 +20,18 @@ const PROGRAM = 'endpoint-syncer';
 const PROGRAM_PREFIX = `${PROGRAM}/`;
 const APP_MANAGED_BY = 'app.kubernetes.io/managed-by';
 
-const NOTHING_EXCLUDED: MetadataConfig = { excludeAnnotations: [], excludeLabels: [] };
+/** Keys, or PREFIX/* for all keys with a prefix. */
+interface Exclusions {
+  readonly excludeAnnotations: readonly string[];
+  readonly excludeLabels: readonly string[];
+}
+
+const NOTHING_EXCLUDED: Exclusions = { excludeAnnotations: [], excludeLabels: [] };
 
 export function createLabelTranslator(
   vcluster: string,
   mode: NamespaceMode,
-  { excludeAnnotations, excludeLabels }: MetadataConfig = NOTHING_EXCLUDED,
+  { excludeAnnotations, excludeLabels }: Exclusions = NOTHING_EXCLUDED,
 ): LabelTranslator {
   const isExcluded = { annotations: keyMatcher(excludeAnnotations), labels: keyMatcher(excludeLabels) };
   const reserved = mode.kind === 'single' ? [RELEASE_LABEL, ...OWN_KEYS] : OWN_KEYS;

@@ -1,7 +1,7 @@
 /** Translates names and namespaces by the naming rule of one virtual cluster, and the rules. */
 
 import { hash } from 'node:crypto';
-import type { NamespaceMode } from '../../config/config.ts';
+import type { NamespaceMode } from './types.ts';
 import { isDnsLabel, LABEL_LENGTH_MAX } from '../../kube/names.ts';
 import type { NamespacedName } from '../../kube/object.ts';
 import { compileNamespaceMappings } from './namespace-mappings.ts';

@@ -1,7 +1,8 @@
 /** Mappings of virtual to host namespaces, with patterns, and what is wrong with them. */
 
-import type { Config } from '../../config/config.ts';
+import { describeMapping, reachesNamespace } from '../../shared-config/shared.ts';
 import { isDnsLabel } from '../../kube/names.ts';
+import type { NamespaceMode } from './types.ts';
 
 interface NamespaceMappings {
   toHost(virtualNamespace: string): string | undefined;
@@ -17,13 +18,20 @@ interface PatternEntry {
   readonly hostPrefix: string;
 }
 
+interface HostNamespaceSettings {
+  readonly name: string;
+  readonly sync: { readonly namespaces: NamespaceMode };
+  readonly host: { readonly namespace: string };
+  readonly createNamespaces: boolean;
+}
+
 /** The host namespaces that can contain copies and what references name; undefined: the configuration does not limit them. */
 export function hostNamespaces({
   sync,
   name,
   host,
   createNamespaces,
-}: Pick<Config, 'sync' | 'name' | 'host' | 'createNamespaces'>): readonly string[] | undefined {
+}: HostNamespaceSettings): readonly string[] | undefined {
   const mode = sync.namespaces;
   if (mode.kind === 'single') return [host.namespace];
   // The rights in a namespace cannot be granted before it exists.
@@ -93,8 +101,6 @@ interface Subject {
   readonly vcluster: string;
   /** Empty: not known yet, nothing can conflict with it. */
   readonly hostNamespace: string;
-  /** Of the key store's Secrets: a tenant who can write there could put an old one back. Empty: in no namespace besides. */
-  readonly storeNamespace: string;
 }
 
 /** The first problem of each mapping. */
@@ -102,7 +108,6 @@ export function checkNamespaceMappings(
   byName: Readonly<Record<string, string>>,
   vcluster: string,
   hostNamespace: string,
-  storeNamespace = '',
 ): readonly NamespaceMappingProblem[] {
   const seenHosts = new Set<string>();
   const problems: NamespaceMappingProblem[] = [];
@@ -110,7 +115,7 @@ export function checkNamespaceMappings(
     const resolved = resolvePlaceholder(host, vcluster);
     const message = seenHosts.has(resolved)
       ? `duplicate host namespace '${host}' found in mappings`
-      : mappingProblem(virtual, host, { vcluster, hostNamespace, storeNamespace });
+      : mappingProblem(virtual, host, { vcluster, hostNamespace });
     seenHosts.add(resolved);
     if (message !== undefined) problems.push({ key: virtual, message });
   }
@@ -127,7 +132,7 @@ function mappingProblem(virtual: string, host: string, subject: Subject): string
     (host === WILDCARD ? `host pattern mappings must use a prefix before wildcard: ${host}` : undefined) ??
     check(virtual, 'virtual namespace', subject.vcluster) ??
     check(host, 'host namespace', subject.vcluster) ??
-    reservedProblem(host, isPattern, subject)
+    reservedProblem(host, subject)
   );
 }
 
@@ -169,18 +174,7 @@ function placeholderProblem(text: string, what: string): string | undefined {
   return `${what} '${text}' contains an unsupported placeholder; only '${NAME_PLACEHOLDER}' is allowed`;
 }
 
-function reservedProblem(host: string, isPattern: boolean, subject: Subject): string | undefined {
-  const { vcluster, hostNamespace, storeNamespace } = subject;
-  const resolved = resolvePlaceholder(host, vcluster);
-  const reserved = [
-    { what: 'control plane namespace', namespace: hostNamespace },
-    { what: 'namespace of the key store', namespace: storeNamespace },
-  ];
-  const hit = reserved.find(({ namespace }) => namespace !== '' && isReached(resolved, isPattern, namespace));
-  const mapping = isPattern ? `host namespace pattern '${host}'` : `host namespace mapping '${host}'`;
-  return hit && `${mapping} conflicts with ${hit.what} '${hit.namespace}'`;
-}
-
-function isReached(resolved: string, isPattern: boolean, namespace: string): boolean {
-  return isPattern ? namespace.startsWith(resolved.slice(0, -1)) : resolved === namespace;
+function reservedProblem(host: string, { vcluster, hostNamespace }: Subject): string | undefined {
+  if (hostNamespace === '' || !reachesNamespace(host, vcluster, hostNamespace)) return undefined;
+  return `${describeMapping(host)} conflicts with control plane namespace '${hostNamespace}'`;
 }

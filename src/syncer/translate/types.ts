@@ -132,3 +132,14 @@ export type Ownership =
   /** It has an `object-name` annotation, but not one that makes it ours: a copy of a copy, another virtual cluster's, another kind's. */
   | { readonly kind: 'foreign'; readonly object: KubeObject }
   | { readonly kind: 'unmarked'; readonly object: KubeObject };
+
+/** How virtual namespaces map to host namespaces. */
+export type NamespaceMode =
+  | { readonly kind: 'single' }
+  /** vCluster 0.25 and older: every virtual namespace has its own host namespace. */
+  | { readonly kind: 'legacy-multi' }
+  | {
+      readonly kind: 'mappings';
+      readonly byName: Readonly<Record<string, string>>;
+      readonly mappingsOnly: boolean;
+    };

@@ -1,7 +1,7 @@
 /** For tests of `keys`: configuration files, the command, and whether the API accepts a key. */
 
 import { join } from 'node:path';
-import type { ManagementConfig } from '../../../src/config/config.ts';
+import type { ManagementConfig } from '../../../src/access-keys/config.ts';
 import { KEYS_PATH, type Composed } from '../../access-keys/composed-api.ts';
 import { testFolder } from '../../support/test-folder.ts';
 import { capturedRun, type CapturedRun } from '../captured-run.ts';

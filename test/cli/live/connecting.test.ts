@@ -5,10 +5,9 @@ import { connect, planSnapshot, readSnapshot } from '../../../src/cli/live/snaps
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { systemRandom } from '../../../src/base/random.ts';
-import { loadConfig } from '../../../src/config/load.ts';
+import { loadConfig } from '../../../src/cli/config/load.ts';
 import { startDaemon } from '../../../src/syncer/daemon.ts';
 import { newEmbeddedWorld } from '../../scenarios/embedded-world.ts';
-import { ANY_KIND } from '../../config/setup.ts';
 import { eventually } from '../../support/eventually.ts';
 
 /** Passed before the first response. */
@@ -33,7 +32,7 @@ async function slowWorld() {
   }
   await world.createVirtual('default/web');
   const file = world.writeConfig(world.configuration({ kubeconfigs: paths }, 0));
-  const { config } = await loadConfig({ file, env: {}, flags: {}, checks: ANY_KIND });
+  const { config } = await loadConfig({ file, env: {}, flags: {} });
   return { world, config };
 }
 

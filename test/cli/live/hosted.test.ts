@@ -3,11 +3,10 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { configurationInUse, HostedVcluster } from '../../../src/cli/live/hosted.ts';
-import { configurationTextHash } from '../../../src/config/load.ts';
+import { configurationTextHash } from '../../../src/cli/config/files.ts';
 import { MemoryCluster } from '../../../src/kube/memory-cluster.ts';
 import { parseKey, type ObjectMeta } from '../../../src/kube/object.ts';
 import type { LiveConfig } from '../../../src/cli/live/snapshot.ts';
-import { ANY_KIND } from '../../config/setup.ts';
 import { LimitedClient } from './limited-client.ts';
 
 const OFF = 'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: false}}}';
@@ -180,7 +179,6 @@ function read(
     env: { VCLUSTER_NAME: 'x' },
     flags: { 'host.kubeconfig': 'k', ...flags },
     sets,
-    checks: ANY_KIND,
   };
   return configurationInUse(new HostedVcluster(client, 'one', 'team-a'), input);
 }

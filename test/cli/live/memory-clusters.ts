@@ -1,8 +1,7 @@
 /** Both clusters in memory: lists of objects that are read as a snapshot, and writes as API servers store them. */
 
-import { parseConfig } from '../../../src/config/parse.ts';
-import type { Config } from '../../../src/config/config.ts';
-import { CONFIG_CHECKS } from '../../../src/syncer/config-checks.ts';
+import { parseConfig } from '../../../src/cli/config/parse.ts';
+import type { Config } from '../../../src/syncer/config/config.ts';
 import type { Change } from '../../../src/syncer/rehearsal.ts';
 import type { KindSnapshot, Snapshot } from '../../../src/cli/live/snapshot.ts';
 import { objectKey, SECRETS, type KubeObject } from '../../../src/kube/object.ts';
@@ -15,10 +14,7 @@ export interface MemoryClusters {
 }
 
 export function configOf(text: string): Config {
-  const { config, problems } = parseConfig(
-    { text, file: 'config.yaml' },
-    { env: {}, flags: {}, checks: CONFIG_CHECKS },
-  );
+  const { config, problems } = parseConfig({ text, file: 'config.yaml' }, { env: {}, flags: {} });
   if (config === undefined) throw new Error(JSON.stringify(problems));
   return config;
 }

@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import { readDaemon, readEvents } from '../../../src/cli/live/reports.ts';
-import { configurationHash } from '../../../src/config/config.ts';
+import { configurationHash } from '../../../src/syncer/config/config.ts';
 import { MemoryClient, MemoryCluster } from '../../../src/kube/memory-cluster.ts';
 import { LEASES } from '../../../src/kube/lease.ts';
 import { EVENTS } from '../../../src/kube/object.ts';

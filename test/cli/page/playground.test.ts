@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { pageExamples, startState } from '../../../src/cli/page/playground.ts';
 import { PlaygroundSession } from '../../../src/cli/page/playground-session.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { validConfig } from '../../config/setup.ts';
+import { validConfig } from '../config/setup.ts';
 
 const CONFIG = validConfig('endpointSyncer: {name: my-vcluster, host: {namespace: team-a}}');
 

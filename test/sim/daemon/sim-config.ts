@@ -1,7 +1,7 @@
 /** The configurations that a simulated daemon runs under, as settings that a history can change. */
 
-import type { Config } from '../../../src/config/config.ts';
-import { validConfig } from '../../config/setup.ts';
+import type { Config } from '../../../src/syncer/config/config.ts';
+import { validConfig } from '../../cli/config/setup.ts';
 import {
   HOST_NAMESPACE,
   MAPPED_NAMESPACE,

@@ -2,7 +2,7 @@
 
 import { silentLogger } from '../../../src/base/logger.ts';
 import type { Random } from '../../../src/base/random.ts';
-import { withLiveChanges, type Config } from '../../../src/config/config.ts';
+import { withLiveChanges, type Config } from '../../../src/syncer/config/config.ts';
 import { ownerOf } from '../../../src/syncer/translation.ts';
 import { createDiscovery } from '../../../src/kube/discovery.ts';
 import { createEventRecorder, EventSeriesLimit } from '../../../src/kube/event-recorder.ts';

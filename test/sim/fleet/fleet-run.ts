@@ -1,9 +1,8 @@
 /** One history of a fleet against the real program: one writer of each member after every write, and the host when all has settled. */
 
 import { textAt } from '../../../src/base/json.ts';
-import { CONFIG_CHECKS } from '../../../src/syncer/config-checks.ts';
-import type { Config } from '../../../src/config/config.ts';
-import { parseConfig } from '../../../src/config/parse.ts';
+import type { Config } from '../../../src/syncer/config/config.ts';
+import { parseConfig } from '../../../src/cli/config/parse.ts';
 import {
   asJson,
   objectKey,
@@ -49,7 +48,7 @@ function fleetConfig(): Config {
   if (parsed !== undefined) return parsed;
   const include = MEMBER_NAMES.map((name) => `team-${name}`).join(', ');
   const text = `endpointSyncer: {host: {namespace: ${FLEET_NAMESPACE}}, fleet: {enabled: true, namespaces: {include: [${include}]}}}`;
-  const options = { env: {}, flags: {}, checks: CONFIG_CHECKS, acceptsFleet: true };
+  const options = { env: {}, flags: {}, acceptsFleet: true };
   const { config, problems } = parseConfig({ text, file: '' }, options);
   if (config === undefined) throw new Error(problems.map(({ message }) => message).join('\n'));
   parsed = config;

@@ -4,8 +4,7 @@ import { messageOf } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import type { Random } from '../../../src/base/random.ts';
 import type { VirtualClock } from '../../../src/base/clock.ts';
-import { CONFIG_CHECKS } from '../../../src/syncer/config-checks.ts';
-import type { Config } from '../../../src/config/config.ts';
+import type { Config } from '../../../src/syncer/config/config.ts';
 import { Fleet } from '../../../src/fleet/fleet.ts';
 import type { ServerAccess } from '../../../src/kube/access.ts';
 import type { Resource } from '../../../src/kube/object.ts';
@@ -90,7 +89,6 @@ export class SimReplica {
         },
         reader: plainReader,
         isDryRun: false,
-        checks: CONFIG_CHECKS,
         companion: COMPANION,
         metrics: createSyncMetrics(() => process.monotonicMs()),
         logger: silentLogger,

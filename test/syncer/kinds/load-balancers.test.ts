@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import type { AddressField } from '../../../src/config/config.ts';
+import type { AddressField } from '../../../src/syncer/kinds/load-balancers.ts';
 import { objectField, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 import { asJson, SERVICES, type KubeObject, type StringMap } from '../../../src/kube/object.ts';
 import { BALANCER_KEYS } from '../../../src/syncer/kinds/load-balancers.ts';

@@ -2,10 +2,11 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Config, LabelSelectorConfig } from '../../../src/config/config.ts';
+import type { Config } from '../../../src/syncer/config/config.ts';
 import { selectionOf } from '../../../src/syncer/kinds/synced-kinds.ts';
-import { problemsIn, validConfig } from '../../config/setup.ts';
+import { problemsIn, validConfig } from '../../cli/config/setup.ts';
 
+type LabelSelectorConfig = Config['selector'];
 const NONE: LabelSelectorConfig = { matchLabels: {}, matchExpressions: [] };
 type NamespacesConfig = Config['namespaces'];
 

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { allowEverything } from '../../../src/apiserver/request/request-info.ts';
 import { decodeObject } from '../../../src/apiserver/schema/decode.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
-import type { AddressField } from '../../../src/config/config.ts';
+import type { AddressField } from '../../../src/syncer/kinds/load-balancers.ts';
 import { builtInKinds } from '../../../src/embedded-cluster/kinds/built-in-kinds.ts';
 import { asJson } from '../../../src/kube/object.ts';
 import { createServiceKind, serviceFields } from '../../../src/syncer/kinds/services.ts';

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
-import type { NamespaceMode } from '../../../src/config/config.ts';
+import type { NamespaceMode } from '../../../src/syncer/translate/types.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { createServiceKind } from '../../../src/syncer/kinds/services.ts';
 import { virtualPatch } from '../../../src/syncer/reconcile/copy.ts';

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { PatchError } from '../../../src/base/errors.ts';
 import { cloneJson, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
-import type { PatchConfig } from '../../../src/config/config.ts';
+import type { PatchConfig } from '../../../src/syncer/patch/patch-schema.ts';
 import type { Direction, PatchedObject } from '../../../src/syncer/patch/types.ts';
 import { build, context } from './build.ts';
 

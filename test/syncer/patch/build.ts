@@ -3,7 +3,8 @@
 import { compilePatches } from '../../../src/syncer/patch/compile.ts';
 import { createPatchPipeline, type PipelineOptions } from '../../../src/syncer/patch/pipeline.ts';
 import type { PatchContext, PatchPipeline } from '../../../src/syncer/patch/types.ts';
-import type { NamespaceMode, PatchConfig } from '../../../src/config/config.ts';
+import type { NamespaceMode } from '../../../src/syncer/translate/types.ts';
+import type { PatchConfig } from '../../../src/syncer/patch/patch-schema.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
 import { TrustedEvaluator } from './trusted-evaluator.ts';

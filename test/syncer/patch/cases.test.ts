@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
-import type { PatchConfig, ReferenceConfig } from '../../../src/config/config.ts';
+import type { PatchConfig, ReferenceConfig } from '../../../src/syncer/patch/patch-schema.ts';
 import { parsePath } from '../../../src/syncer/patch/path-syntax.ts';
 import type { Direction } from '../../../src/syncer/patch/types.ts';
 import { hostNameShort } from '../../../src/syncer/translate/names.ts';

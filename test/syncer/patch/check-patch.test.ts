@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { PatchConfig, ReferenceConfig } from '../../../src/config/config.ts';
+import type { PatchConfig, ReferenceConfig } from '../../../src/syncer/patch/patch-schema.ts';
 import { endpointSliceFields } from '../../../src/syncer/kinds/endpoint-slices.ts';
 import { endpointsFields } from '../../../src/syncer/kinds/endpoints.ts';
 import { checkPatch, pathSegments } from '../../../src/syncer/patch/check-patch.ts';

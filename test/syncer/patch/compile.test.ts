@@ -1,7 +1,7 @@
 /** The sync direction that the patches give to a path. */
 
 import { describe, expect, test } from 'vitest';
-import type { PatchConfig } from '../../../src/config/config.ts';
+import type { PatchConfig } from '../../../src/syncer/patch/patch-schema.ts';
 import type { ConcretePath, Flow } from '../../../src/syncer/translate/types.ts';
 import { build } from './build.ts';
 

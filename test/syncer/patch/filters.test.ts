@@ -5,7 +5,7 @@ import { JSONPath } from 'jsonpath-plus';
 import { describe, expect, test } from 'vitest';
 import { PatchError } from '../../../src/base/errors.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
-import type { PatchConfig } from '../../../src/config/config.ts';
+import type { PatchConfig } from '../../../src/syncer/patch/patch-schema.ts';
 import type { Direction, PatchContext } from '../../../src/syncer/patch/types.ts';
 import type { ConcretePath, Flow } from '../../../src/syncer/translate/types.ts';
 import { endpointsFields } from '../../../src/syncer/kinds/endpoints.ts';

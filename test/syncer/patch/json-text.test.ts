@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isJsonObject, textAt, type JsonValue } from '../../../src/base/json.ts';
-import type { ReferenceConfig } from '../../../src/config/config.ts';
+import type { ReferenceConfig } from '../../../src/syncer/patch/patch-schema.ts';
 import { JsonText } from '../../../src/syncer/patch/json-text.ts';
 import type { ConcretePath } from '../../../src/syncer/translate/types.ts';
 import { withValueAt } from '../../../src/syncer/translate/paths.ts';

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { PatchConfig } from '../../../src/config/config.ts';
+import type { PatchConfig } from '../../../src/syncer/patch/patch-schema.ts';
 import { PatchError } from '../../../src/base/errors.ts';
 import { cloneJson, valueAt, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 import type { Direction } from '../../../src/syncer/patch/types.ts';

@@ -1,7 +1,7 @@
 /** Where the parts of references are in a value: at each match of a wildcard, and in a JSON text. */
 
 import { describe, expect, test } from 'vitest';
-import type { ReferenceConfig } from '../../../src/config/config.ts';
+import type { ReferenceConfig } from '../../../src/syncer/patch/patch-schema.ts';
 import type { JsonValue } from '../../../src/base/json.ts';
 import type { Direction } from '../../../src/syncer/patch/types.ts';
 import { hostNameShort } from '../../../src/syncer/translate/names.ts';

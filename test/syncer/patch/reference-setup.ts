@@ -1,6 +1,6 @@
 /** References in the member `ref` of an object, translated by one patch. */
 
-import type { ReferenceConfig } from '../../../src/config/config.ts';
+import type { ReferenceConfig } from '../../../src/syncer/patch/patch-schema.ts';
 import type { JsonValue } from '../../../src/base/json.ts';
 import type { Direction, PatchContext, PatchedObject } from '../../../src/syncer/patch/types.ts';
 import { build, context, type BuildOptions } from './build.ts';

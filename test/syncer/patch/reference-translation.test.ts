@@ -1,7 +1,7 @@
 /** Translation of references in both directions and all namespace modes. */
 
 import { describe, expect, test } from 'vitest';
-import type { ReferenceConfig } from '../../../src/config/config.ts';
+import type { ReferenceConfig } from '../../../src/syncer/patch/patch-schema.ts';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import type { Direction, PatchedObject } from '../../../src/syncer/patch/types.ts';
 import { hostName, hostNameShort } from '../../../src/syncer/translate/names.ts';

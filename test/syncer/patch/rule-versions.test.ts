@@ -1,7 +1,7 @@
 /** Which change of the patches is another rule for a place, and which is none. */
 
 import { expect, test } from 'vitest';
-import type { PatchConfig } from '../../../src/config/config.ts';
+import type { PatchConfig } from '../../../src/syncer/patch/patch-schema.ts';
 import { createPatchPipeline } from '../../../src/syncer/patch/pipeline.ts';
 import { UNPROVABLE } from '../../../src/syncer/translate/types.ts';
 import { build, pipelineOptions } from './build.ts';

@@ -1,7 +1,7 @@
 /** Paths and expressions of `test/cases` with the real sandbox, in one child process. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { PatchConfig } from '../../../src/config/config.ts';
+import type { PatchConfig } from '../../../src/syncer/patch/patch-schema.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../../src/base/json.ts';
 import { silentLogger } from '../../../src/base/logger.ts';

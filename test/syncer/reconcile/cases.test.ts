@@ -8,7 +8,7 @@ import { decide, isOptedOut, type Observation } from '../../../src/syncer/reconc
 import { renderToHost, type FileWorld, type Rendered } from '../../../src/cli/offline/offline-sync.ts';
 import { translators } from '../translate/setup.ts';
 import { ownershipOf } from '../../../src/syncer/translate/bookkeeping.ts';
-import { validConfig } from '../../config/setup.ts';
+import { validConfig } from '../../cli/config/setup.ts';
 import { isOverruled, loadCases, type WorkedCase } from '../../support/cases.ts';
 
 const ENGINE = /^(ep-(04|05|06|12|13|14|16|17)|eps-|event-|store-)/;

@@ -6,7 +6,7 @@ import type { KubeObject, ObjectMeta } from '../../../src/kube/object.ts';
 import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
 import { checkCopySize, pausesFor } from '../../../src/syncer/reconcile/copy-size.ts';
 import { CopyForge } from '../../../src/syncer/reconcile/copy.ts';
-import type { PatchConfig } from '../../../src/config/config.ts';
+import type { PatchConfig } from '../../../src/syncer/patch/patch-schema.ts';
 import { build } from '../patch/build.ts';
 import { Budget } from '../../../src/syncer/sandbox/local/budget.ts';
 import { translators } from '../translate/setup.ts';

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Postponed } from '../../../src/base/errors.ts';
 import { mergePatch, valueAt, type JsonObject } from '../../../src/base/json.ts';
-import type { PatchConfig } from '../../../src/config/config.ts';
+import type { PatchConfig } from '../../../src/syncer/patch/patch-schema.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
 import { createPatchPipeline } from '../../../src/syncer/patch/pipeline.ts';

@@ -5,7 +5,8 @@ import { TerminalError } from '../../../src/base/errors.ts';
 import type { JsonValue } from '../../../src/base/json.ts';
 import { createDiscovery, type Discovery } from '../../../src/kube/discovery.ts';
 import type { ClusterName } from '../../../src/kube/types.ts';
-import type { SyncConfig, PatchConfig } from '../../../src/config/config.ts';
+import type { SyncConfig } from '../../../src/syncer/config/config.ts';
+import type { PatchConfig } from '../../../src/syncer/patch/patch-schema.ts';
 import { kindPolicy, resolveNamedKinds } from '../../../src/syncer/references/referenced-kind.ts';
 
 const reference = (kind: string): PatchConfig => ({

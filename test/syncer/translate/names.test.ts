@@ -1,7 +1,7 @@
 /** Name translation, with the cases of test/cases. */
 
 import { describe, expect, test } from 'vitest';
-import type { NamespaceMode } from '../../../src/config/config.ts';
+import type { NamespaceMode } from '../../../src/syncer/translate/types.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/names.ts';

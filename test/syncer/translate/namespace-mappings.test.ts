@@ -73,7 +73,7 @@ describe('mappings', () => {
 
 describe('checks of mappings', () => {
   const messageOf = (byName: Record<string, string>, vcluster = 'vc', hostNamespace = 'control'): string =>
-    checkNamespaceMappings(byName, vcluster, hostNamespace, 'keys-store')
+    checkNamespaceMappings(byName, vcluster, hostNamespace)
       .map(({ key, message }) => `${key}: ${message}`)
       .join('\n');
 
@@ -86,8 +86,6 @@ describe('checks of mappings', () => {
     [{ 'a-${name}-${name}*': 'h-*' }, "(from pattern 'a-${name}-${name}*')"],
     [{ 'a-*': '-h*' }, "a-*: invalid host namespace pattern '-h*'"],
     [{ 'a-*': 'contr*' }, "host namespace pattern 'contr*' conflicts with control plane namespace 'control'"],
-    [{ a: 'keys-store' }, "mapping 'keys-store' conflicts with namespace of the key store 'keys-store'"],
-    [{ 'a-*': 'keys-*' }, "pattern 'keys-*' conflicts with namespace of the key store 'keys-store'"],
     [{ a: 'x'.repeat(64) }, 'at most 63'],
   ])('%j', (byName, message) => {
     expect(messageOf(byName as Record<string, string>)).toContain(message);

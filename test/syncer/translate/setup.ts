@@ -1,6 +1,7 @@
 /** Helpers of this folder: translators of one virtual cluster, and small objects. */
 
-import type { MetadataConfig, NamespaceMode } from '../../../src/config/config.ts';
+import type { Config } from '../../../src/syncer/config/config.ts';
+import type { NamespaceMode } from '../../../src/syncer/translate/types.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
@@ -26,7 +27,7 @@ export function translators(
     hostNamespace = 'test',
     excludeAnnotations = [LEADER],
     excludeLabels = [],
-  }: { vcluster?: string; hostNamespace?: string } & Partial<MetadataConfig> = {},
+  }: { vcluster?: string; hostNamespace?: string } & Partial<Config['metadata']> = {},
 ): TestTranslators {
   return {
     names: createNameTranslator({ vcluster, hostNamespace, mode, referenceNaming: 'short' }),

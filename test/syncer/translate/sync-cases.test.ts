@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import type { NamespaceMode } from '../../../src/config/config.ts';
+import type { NamespaceMode } from '../../../src/syncer/translate/types.ts';
 import { ENDPOINTS, type KubeObject, type ObjectMeta, type StringMap } from '../../../src/kube/object.ts';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import {

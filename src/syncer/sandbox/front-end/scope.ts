@@ -1,6 +1,6 @@
 /** What an expression may use, and what it may not, with reasons. A test compares the list in docs/reference.md with the refusals. */
 
-import { editDistance } from '../../../config/schema/suggest.ts';
+import { editDistance } from '../../../base/suggest.ts';
 import { ALLOWED } from '../guest/harden.ts';
 
 const INPUT_NAMES: readonly string[] = ['value', 'valueExists', 'context'];

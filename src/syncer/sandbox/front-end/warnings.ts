@@ -12,7 +12,7 @@ import {
   type Visit,
 } from './syntax-tree.ts';
 import type { ParsedExpression } from './parse.ts';
-import { nearestWord } from '../../../config/schema/suggest.ts';
+import { nearestWord } from '../../../base/suggest.ts';
 import { mayBacktrackOften, notLinear } from './linear-regexp.ts';
 import { readSet } from './reads.ts';
 import { staticType, type KnownNames, type StaticType } from './static-type.ts';

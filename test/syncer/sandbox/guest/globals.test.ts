@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { NamespaceMode } from '../../../../src/config/config.ts';
+import type { NamespaceMode } from '../../../../src/syncer/translate/types.ts';
 import { isolateMessage } from '../../../../src/syncer/sandbox/guest-source.ts';
 import {
   createBase64,

@@ -1,0 +1,67 @@
+/** A file of patches alone: a list, or a mapping with `patches`. The rules of a configuration file apply. */
+
+import type { ConfigProblem } from '../../base/errors.ts';
+import { type JsonObject, type JsonValue, ownValue } from '../../base/json.ts';
+import { readDocument } from '../../config-file/document.ts';
+import { errorAtKey, type ConfigPath, type Finding } from '../../config-file/finding.ts';
+import { withoutEmptyKeys } from '../../config-file/merge.ts';
+import { checkSections } from '../../config-file/schema-check.ts';
+import { syntaxProblems } from '../../config-file/source-file.ts';
+import type { PatchConfig } from '../patch/patch-schema.ts';
+import { checkPatches, patchesIn } from './patch-rules.ts';
+import { syncSections } from './schema.ts';
+
+export interface PatchFileResult {
+  /** Empty when any problem is an error. */
+  readonly patches: readonly PatchConfig[];
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** The path of patches in a configuration file, as the schema describes it. */
+const SCHEMA_PATH: ConfigPath = ['sync', 'toHost', 'endpoints', 'patches'];
+
+/** Reads the patches of one file. `file` is its name in messages, `list` the key of `sync.toHost` that the patches are for; absent: any kind. */
+export function parsePatchFile(
+  source: { readonly text: string; readonly file: string },
+  list?: string,
+): PatchFileResult {
+  const document = readDocument(source.file, source.text, { listKey: 'patches' });
+  const syntax = syntaxProblems(document);
+  if (!document.isReadable) return { patches: [], problems: syntax };
+  const { value } = document;
+  const patches = ownValue(value, 'patches');
+  const findings =
+    patches === undefined
+      ? [missingPatches(value)]
+      : [...schemaFindings(patches), ...checkPatches(patches, ['patches'], list), ...unknownKeys(value)];
+  const problems = [...syntax, ...findings.map((finding) => document.problemOf(finding))].toSorted(
+    (a, b) => a.line - b.line || a.column - b.column,
+  );
+  if (problems.some(({ severity }) => severity === 'error') || !Array.isArray(patches))
+    return { patches: [], problems };
+  return { patches: patchesIn(patches), problems };
+}
+
+function missingPatches(value: JsonObject): Finding {
+  const hint = Object.hasOwn(value, 'sync') ? '; this is a configuration, which belongs to --config' : '';
+  return errorAtKey(
+    [],
+    `contains no patches: write a list of patches, or a mapping with the key patches${hint}`,
+  );
+}
+
+function unknownKeys(value: JsonObject): Finding[] {
+  const unknown = Object.keys(value).filter((key) => key !== 'patches');
+  return unknown.map((key) => errorAtKey([key], `unknown key ${JSON.stringify(key)}; known here: patches`));
+}
+
+function schemaFindings(patches: JsonValue): Finding[] {
+  const { findings } = checkSections(
+    syncSections,
+    withoutEmptyKeys({ sync: { toHost: { endpoints: { patches } } } }),
+  );
+  const depth = SCHEMA_PATH.length;
+  return findings
+    .filter(({ path }) => SCHEMA_PATH.every((step, at) => path[at] === step))
+    .map((finding) => ({ ...finding, path: ['patches', ...finding.path.slice(depth)] }));
+}

@@ -1,0 +1,191 @@
+/** Rules for `patches` beyond the types of their members. They read the file as written, even if it is invalid elsewhere. */
+
+import { type JsonObject, type JsonValue, isJsonObject, ownValue } from '../../base/json.ts';
+import {
+  errorAtValue,
+  type Finding,
+  type ConfigPath,
+  formatPath,
+  isSet,
+  textMember,
+} from '../../config-file/finding.ts';
+import { show } from '../../config-file/schema-fields.ts';
+import type { StringMap } from '../../kube/object.ts';
+import { PATCHED_KINDS } from '../kinds/synced-kinds.ts';
+import { checkPatch, pathSegments, type KnownFields, type PathSegment } from '../patch/check-patch.ts';
+import {
+  ONE_MODE,
+  patchSchema,
+  referenceSchema,
+  WHOLE_REFERENCE,
+  type PatchConfig,
+} from '../patch/patch-schema.ts';
+import { isProtected } from '../patch/protect.ts';
+
+/** The content of Endpoints and of EndpointSlices. */
+const CONTENT_MEMBERS = ['subsets', 'endpoints', 'ports'];
+
+/**
+ * Checks a list of patches at `path`; entries that are not mappings are reported by the schema check. `list`: the key of `sync.toHost` that has it;
+ * absent for a file of patches alone, which may be for any kind.
+ */
+export function checkPatches(patches: JsonValue | undefined, path: ConfigPath, list?: string): Finding[] {
+  if (!Array.isArray(patches)) return [];
+  const entries = patches.map((entry) => (isJsonObject(entry) ? entry : undefined));
+  const each = entries.flatMap((entry, index) =>
+    entry === undefined ? [] : checkEntry(entry, [...path, index], list),
+  );
+  return [...each, ...duplicatePaths(entries, path)];
+}
+
+function checkEntry(entry: JsonObject, path: ConfigPath, list: string | undefined): Finding[] {
+  const findings: Finding[] = [...ONE_MODE.check(entry, path), ...WHOLE_REFERENCE.check(entry, path)];
+  const target = textMember(entry, 'path');
+  if (target !== undefined)
+    findings.push(
+      ...checkTarget(target, path),
+      ...(list === 'services' ? checkServiceTarget(target, path) : []),
+    );
+  const patch = patchOf(entry);
+  if (patch === undefined) return findings;
+  findings.push(...checkHostOwned(patch, path, list));
+  for (const { field, message, offset, severity } of checkPatch(patch, fieldsOf(list))) {
+    const finding = errorAtValue([...path, ...field.split('.')], message, offset);
+    findings.push(severity === undefined ? finding : { ...finding, severity });
+  }
+  return findings;
+}
+
+function fieldsOf(list: string | undefined): KnownFields | undefined {
+  return PATCHED_KINDS.find(({ configKey }) => configKey === list)?.fields;
+}
+
+const SERVER_SETS_IT = 'each API server sets its own';
+const TRANSLATED = 'the translation depends on it';
+/** Of protected metadata that no API server sets. */
+const METADATA_REASONS: Readonly<Record<string, string>> = {
+  name: TRANSLATED,
+  namespace: TRANSLATED,
+  uid: TRANSLATED,
+  annotations: TRANSLATED,
+  labels: TRANSLATED,
+  finalizers: 'a copy would stay forever, because no controller of the host removes it',
+  ownerReferences: 'the host deletes a copy with its owner; endpointSyncer.owner sets one',
+};
+
+/** The metadata of an object other than its annotations and labels, and its bookkeeping keys, must stay as the translation wrote them. */
+function checkTarget(target: string, path: ConfigPath): Finding[] {
+  const [first, second, third] = pathSegments(target) ?? [];
+  if (first !== 'metadata' || typeof second !== 'string') return [];
+  const refuse = (what: string): Finding[] => [
+    errorAtValue(
+      [...path, 'path'],
+      `${what} cannot be patched: ${METADATA_REASONS[second] ?? SERVER_SETS_IT}`,
+    ),
+  ];
+  if (isProtected([first, second])) return refuse(`metadata.${second}`);
+  const isBookkeeping = typeof third === 'string' && isProtected([first, second, third]);
+  return isBookkeeping ? refuse(`the bookkeeping key ${show(third)}`) : [];
+}
+
+const ALLOCATED = 'the host allocates its own';
+/** Paths of the copy of a Service that no patch may set, with the reason; `*` is any index. */
+const HOST_FIELDS: Readonly<Record<string, string>> = {
+  status: 'each cluster keeps its own',
+  'spec.selector': 'a selector would match Pods of the host',
+  'spec.clusterIP': ALLOCATED,
+  'spec.clusterIPs': ALLOCATED,
+  'spec.ipFamilies': ALLOCATED,
+  'spec.healthCheckNodePort': ALLOCATED,
+  'spec.ports.*.nodePort': ALLOCATED,
+};
+
+function checkServiceTarget(target: string, path: ConfigPath): Finding[] {
+  const segments = pathSegments(target);
+  if (segments === undefined) return [];
+  const steps = segments.map((step) => (typeof step === 'string' && !/^\d+$/.test(step) ? step : '*'));
+  const field = Object.keys(HOST_FIELDS).find((one) => `${steps.join('.')}.`.startsWith(`${one}.`));
+  if (field === undefined) return [];
+  return [errorAtValue([...path, 'path'], `${field} of a Service cannot be patched: ${HOST_FIELDS[field]}`)];
+}
+
+/** Without an `expression` the host keeps its own value, and a new copy has none. Of the whole content, that leaves an empty copy. */
+function checkHostOwned(patch: PatchConfig, path: ConfigPath, list: string | undefined): Finding[] {
+  if (patch.expression !== undefined || patch.reverseExpression === undefined) return [];
+  const segments = pathSegments(patch.path);
+  if (segments === undefined || segments.slice(1).some((segment) => segment !== null)) return [];
+  const [member = null] = segments;
+  const members = list === 'services' ? ['spec'] : CONTENT_MEMBERS;
+  const isContent = member === null || (typeof member === 'string' && members.includes(member));
+  if (segments.length > 2 || !isContent) return [];
+  const what = member === null ? 'the whole object' : `its ${member}`;
+  const message =
+    `with only a reverseExpression the host keeps ${what}, so every copy would be created without addresses ` +
+    'or ports: add expression: value, or name a path further down';
+  return [errorAtValue([...path, 'path'], message)];
+}
+
+/**
+ * Two entries with one path would depend on their order, except references to different parts of the value. Paths are compared by their
+ * segments, not by their text.
+ */
+function duplicatePaths(entries: readonly (JsonObject | undefined)[], path: ConfigPath): Finding[] {
+  const earlier = new Map<string, { index: number; text: string; part: string | undefined }[]>();
+  return entries.flatMap((entry, index) => {
+    const text = entry === undefined ? undefined : textMember(entry, 'path');
+    if (entry === undefined || text === undefined) return [];
+    const meaning = meaningOf(pathSegments(text), text);
+    const part = referencedPart(entry);
+    const others = earlier.get(meaning) ?? [];
+    earlier.set(meaning, [...others, { index, text, part }]);
+    const before = others.findLast((other) => part === undefined || !other.part || other.part === part);
+    if (before === undefined) return [];
+    const both = `${formatPath([...path, before.index])} and ${formatPath([...path, index])}`;
+    const written = before.text === text ? JSON.stringify(text) : `${show(before.text)} = ${show(text)}`;
+    const areReferences = [entry, entries[before.index]].every((one) => one && isSet(one, 'reference'));
+    const hint = areReferences ? ': several references to one value need different namePaths' : '';
+    return [errorAtValue([...path, index, 'path'], `${both} have the same path ${written}${hint}`)];
+  });
+}
+
+/** Which part of the value a reference changes; undefined: all of it, or the entry is no reference. */
+function referencedPart(entry: JsonObject): string | undefined {
+  const reference = ownValue(entry, 'reference');
+  if (!isJsonObject(reference) || ONE_MODE.check(entry, []).length > 0) return undefined;
+  const key = ['namePath', 'namespacePath'].find((one) => isSet(reference, one));
+  const text = key === undefined ? undefined : textMember(reference, key);
+  return text === undefined ? undefined : `${key} ${meaningOf(pathSegments(text), text)}`;
+}
+
+function meaningOf(segments: readonly PathSegment[] | undefined, text: string): string {
+  if (segments === undefined) return `text ${text}`;
+  // `subsets.0` and `subsets[0]` are one place.
+  return JSON.stringify(segments.map((segment) => (typeof segment === 'number' ? String(segment) : segment)));
+}
+
+/** The entries as `PatchConfig`; entries that are not patches are omitted. */
+export function patchesIn(patches: JsonValue | undefined): PatchConfig[] {
+  const entries = Array.isArray(patches) ? patches.filter(isJsonObject) : [];
+  return entries.map(patchOf).filter((patch) => patch !== undefined);
+}
+
+/** Members of the wrong type are omitted, so that they hide no other problem. Undefined without a path. */
+function patchOf(entry: JsonObject): PatchConfig | undefined {
+  const path = textMember(entry, 'path');
+  if (path === undefined) return undefined;
+  const [reference, labels] = [ownValue(entry, 'reference'), ownValue(entry, 'labels')];
+  return {
+    ...textsIn(entry, patchSchema),
+    path,
+    ...(isJsonObject(reference) && {
+      reference: { apiVersion: '', kind: '', ...textsIn(reference, referenceSchema) },
+    }),
+    ...(isJsonObject(labels) && { labels: {} }),
+  };
+}
+
+/** The members that the schema knows and that are text, other than an empty one. */
+function textsIn(object: JsonObject, { shape }: typeof patchSchema | typeof referenceSchema): StringMap {
+  const entries = Object.keys(shape).map((key) => [key, textMember(object, key) ?? ''] as const);
+  return Object.fromEntries(entries.filter(([, text]) => text !== ''));
+}

@@ -1,0 +1,95 @@
+/** Where vCluster runs with other values than those of its Helm release. Pure. */
+
+import {
+  isJsonObject,
+  jsonEquals,
+  type JsonObject,
+  type JsonValue,
+  ownValue,
+  setOwn,
+} from '../../base/json.ts';
+import { type ConfigPath, formatPath } from '../../config-file/finding.ts';
+import { vclusterDefaults } from '../../shared-config/vcluster-values.ts';
+import { withoutEmptyKeys } from '../../config-file/merge.ts';
+
+export interface ValueDifference {
+  readonly path: ConfigPath;
+  /** Undefined: not set, or set to null. */
+  readonly released: JsonValue | undefined;
+  readonly inForce: JsonValue | undefined;
+}
+
+export interface ValuesInForce {
+  /** The values in force that the release sets, or that are no defaults of vCluster 0.37. Without empty keys. */
+  readonly values: JsonObject;
+  readonly differences: readonly ValueDifference[];
+}
+
+/**
+ * Compares what the user gave to Helm with the whole file that vCluster runs with. Helm leaves the two apart after `--reuse-values --set KEY=null`: KEY
+ * stays in force, and the record has what was set before among the defaults of the chart, which are therefore not asked. What the release does not
+ * set counts where it is about the sync; elsewhere it may be a default of another version of vCluster.
+ */
+export function valuesInForce(released: JsonObject, inForce: JsonObject): ValuesInForce {
+  return compare([], { released, inForce: withoutEmptyKeys(inForce), defaults: vclusterDefaults() });
+}
+
+interface Compared {
+  readonly released: JsonObject;
+  readonly inForce: JsonObject;
+  readonly defaults: JsonObject;
+}
+
+function compare(at: ConfigPath, { released, inForce, defaults }: Compared): ValuesInForce {
+  const values: JsonObject = {};
+  const differences: ValueDifference[] = [];
+  for (const key of new Set([released, inForce, defaults].flatMap(Object.keys))) {
+    const path = [...at, key];
+    const [ours, actual] = [ownValue(released, key), ownValue(inForce, key)];
+    const standard = ownValue(defaults, key);
+    if (isJsonObject(actual) && isJsonObject(ours ?? standard)) {
+      const section = { released: sectionOf(ours), inForce: actual, defaults: sectionOf(standard) };
+      const inner = compare(path, section);
+      differences.push(...inner.differences);
+      if (ours !== undefined || Object.keys(inner.values).length > 0) setOwn(values, key, inner.values);
+      continue;
+    }
+    const isUnset = (ours ?? undefined) === undefined && actual === undefined;
+    const isSame = isUnset || isSameValue(ours === undefined ? (standard ?? offAs(actual)) : ours, actual);
+    if (!isSame && (ours !== undefined || isAboutSync(path)))
+      differences.push({ path, released: ours ?? undefined, inForce: actual });
+    if (actual !== undefined && (ours !== undefined || !isSame)) setOwn(values, key, actual);
+  }
+  return { values, differences };
+}
+
+function sectionOf(value: JsonValue | undefined): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+/** A kind that vCluster 0.37 does not know is off by default. */
+function offAs(actual: JsonValue | undefined): JsonValue | undefined {
+  return isJsonObject(actual) && actual['enabled'] === false ? actual : undefined;
+}
+
+/** An empty list or section is the same as none. */
+function isSameValue(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
+  return (isNothing(a) && isNothing(b)) || jsonEquals(withoutNulls(a), withoutNulls(b));
+}
+
+function isNothing(value: JsonValue | undefined): boolean {
+  return (
+    value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0)
+  );
+}
+
+function withoutNulls(value: JsonValue | undefined): JsonObject {
+  return withoutEmptyKeys({ value: value ?? null });
+}
+
+const SYNC = ['sync', 'experimental.multiNamespaceMode'];
+
+function isAboutSync(path: ConfigPath): boolean {
+  const text = formatPath(path);
+  return SYNC.some((section) => text === section || text.startsWith(`${section}.`));
+}
