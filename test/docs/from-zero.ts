@@ -12,7 +12,7 @@ import { playOnClusters } from '../e2e/play-on-clusters.ts';
 import { differences } from './differences.ts';
 import { packedEnvironment } from './packed-install.ts';
 import { readPage } from './page.ts';
-import { playPage, type PlayedCommand } from './session.ts';
+import { playPages, type PlayedCommand } from './session.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
@@ -42,7 +42,7 @@ async function checkoutToDemo(): Promise<void> {
 
 /** docs/deploy.md: the commands from `helm install` to the copy. A process stands in for the Pod, so no image is pulled. */
 async function chartToCopy(): Promise<void> {
-  const played = await playOnClusters('docs/deploy.md');
+  const played = await playOnClusters(['docs/deploy.md']);
   const end = played.findIndex(({ command }) => command.includes('wait --for=create'));
   reportCommands('chart → the copy on the host', played.slice(0, end + 1));
 }
@@ -52,7 +52,7 @@ async function patchToTest(): Promise<void> {
   const start = performance.now();
   const env = await packedEnvironment();
   report('npm pack, npm install --global (none if the sources are unchanged)', start);
-  const played = await playPage({ page: 'docs/testing.md', env });
+  const played = await playPages({ pages: ['docs/testing.md'], env });
   reportCommands('patch → its test', played.slice(0, 1));
 }
 

@@ -4,12 +4,12 @@ import { expect, test } from 'vitest';
 import { differences } from './differences.ts';
 import { packedEnvironment } from './packed-install.ts';
 import { pagesThatNeed, pagesWithCommands, PLAYED_PAGES } from './pages.ts';
-import { playPage } from './session.ts';
+import { playPages } from './session.ts';
 
 test('every page with commands is tested', () => {
   expect(pagesWithCommands().toSorted()).toEqual(Object.keys(PLAYED_PAGES).toSorted());
 });
 
 test.each(pagesThatNeed('nothing'))('%s', { timeout: 300_000 }, async (page) => {
-  expect(differences(await playPage({ page, env: await packedEnvironment() }))).toEqual([]);
+  expect(differences(await playPages({ pages: [page], env: await packedEnvironment() }))).toEqual([]);
 });

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** `nothing`: an empty folder; `kubectl`: also kubectl; `clusters`: also two real clusters. */
-export type PageNeed = 'nothing' | 'kubectl' | 'clusters';
+/** `nothing`: an empty folder; `kubectl`: also kubectl; `clusters`: also two real clusters; `install`: what docs/deploy.md leaves. */
+export type PageNeed = 'nothing' | 'kubectl' | 'clusters' | 'install';
 
 export const PLAYED_PAGES: Readonly<Record<string, PageNeed>> = {
   'README.md': 'clusters',
@@ -14,6 +14,7 @@ export const PLAYED_PAGES: Readonly<Record<string, PageNeed>> = {
   'docs/testing.md': 'nothing',
   'docs/slices-and-services.md': 'nothing',
   'docs/deploy.md': 'clusters',
+  'docs/upgrade.md': 'install',
   'docs/migration.md': 'nothing',
   'docs/keys-and-tokens.md': 'kubectl',
 };

@@ -24,8 +24,8 @@ export interface PlayedCommand extends DocumentedCommand {
 }
 
 export interface SessionOptions {
-  /** Relative to the root of the repository. */
-  readonly page: string;
+  /** Relative to the root of the repository; the commands of each continue in the shell and the folder of the one before. */
+  readonly pages: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   /** Texts of the page that are others in the test: an address that may be taken. */
   readonly replace?: Readonly<Record<string, string>>;
@@ -33,9 +33,16 @@ export interface SessionOptions {
   readonly files?: Readonly<Record<string, string>>;
 }
 
-/** Plays every command in an empty folder that has the files of the page. */
-export async function playPage({ page, env, replace, files = {} }: SessionOptions): Promise<PlayedCommand[]> {
-  const { files: written, commands } = readPage(page, replace);
+/** Plays every command in an empty folder that has the files of the pages. */
+export async function playPages({
+  pages,
+  env,
+  replace,
+  files = {},
+}: SessionOptions): Promise<PlayedCommand[]> {
+  const read = pages.map((page) => readPage(page, replace));
+  const written = read.flatMap((page) => [...page.files]);
+  const commands = read.flatMap((page) => page.commands);
   const folder = await mkdtemp(join(tmpdir(), 'endpoint-syncer-docs-'));
   try {
     for (const [name, text] of [...Object.entries(files), ...written]) {

@@ -7,9 +7,10 @@ import { playOnClusters, playWithKubectl } from './play-on-clusters.ts';
 import { suiteClusters } from './suite-clusters.ts';
 
 test.each(pagesThatNeed('kubectl'))('%s', { timeout: 900_000 }, async (page) => {
-  expect(differences(await playWithKubectl(page, suiteClusters().kubectl))).toEqual([]);
+  expect(differences(await playWithKubectl([page], suiteClusters().kubectl))).toEqual([]);
 });
 
 test.each(pagesThatNeed('clusters'))('%s', { timeout: 900_000 }, async (page) => {
-  expect(differences(await playOnClusters(page))).toEqual([]);
+  const continued = page === 'docs/deploy.md' ? pagesThatNeed('install') : [];
+  expect(differences(await playOnClusters([page, ...continued]))).toEqual([]);
 });

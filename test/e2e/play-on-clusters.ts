@@ -1,17 +1,17 @@
-/** Plays a page on two real clusters of its own. */
+/** Plays pages, one after the other, on two real clusters of their own. */
 
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { packedEnvironment } from '../docs/packed-install.ts';
-import { playPage, type PlayedCommand } from '../docs/session.ts';
+import { playPages, type PlayedCommand } from '../docs/session.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { selfContainedKubeconfig, startRealClusters, type RealClusters } from './clusters.ts';
 import { helmProgram } from './deploy/helm.ts';
 import { PodRunner } from './deploy/pod-runner.ts';
 
-export async function playOnClusters(page: string): Promise<PlayedCommand[]> {
+export async function playOnClusters(pages: readonly string[]): Promise<PlayedCommand[]> {
   await using clusters = await startRealClusters({ hasWorkloads: true });
   await prepareHost(clusters);
   const { virtual, host, kubectl } = clusters;
@@ -26,7 +26,7 @@ export async function playOnClusters(page: string): Promise<PlayedCommand[]> {
     'virtual.kubeconfig': readFileSync(virtual.kubeconfigPath, 'utf8'),
     'host.kubeconfig': readFileSync(host.kubeconfigPath, 'utf8'),
   };
-  return await playWithKubectl(page, kubectl, files);
+  return await playWithKubectl(pages, kubectl, files);
 }
 
 /** The host namespaces of the pages, and the Secret that vCluster writes into the first one. */
@@ -45,12 +45,12 @@ async function prepareHost({ kubectl, host, virtual }: RealClusters): Promise<vo
 
 /** In an empty folder with these files; the ports that pages name may be taken here. */
 export async function playWithKubectl(
-  page: string,
+  pages: readonly string[],
   kubectl: string,
   files: Readonly<Record<string, string>> = {},
 ): Promise<PlayedCommand[]> {
   const [api, metrics] = await freePorts(2);
   const env = await packedEnvironment([dirname(kubectl), dirname(await helmProgram())]);
   const replace = { '127.0.0.1:8443': `127.0.0.1:${api}`, '127.0.0.1:8080': `127.0.0.1:${metrics}` };
-  return playPage({ page, env, replace, files });
+  return playPages({ pages, env, replace, files });
 }

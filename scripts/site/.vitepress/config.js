@@ -26,6 +26,7 @@ export default defineConfig({
       group('Sync', [
         'index',
         'deploy',
+        'upgrade',
         'fleet',
         'migration',
         'patches',

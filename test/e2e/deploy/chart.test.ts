@@ -305,7 +305,7 @@ describe('on a real kube-apiserver', () => {
     expect(granted(objectsIn(text))).toEqual(granted(await neededBy(config)));
   });
 
-  test('install, upgrade and uninstall: the daemon is ready, and leaves what docs/deploy.md says', async () => {
+  test('install, upgrade and uninstall: the daemon is ready, and leaves what docs/upgrade.md says', async () => {
     await helm(home, 'install', ...release);
     await harness.apply(
       'virtual',
