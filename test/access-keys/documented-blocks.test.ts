@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { documentedBlocks } from '../e2e/documented-blocks.ts';
 
 test('every block of the page is used by the tests with real clusters', () => {
-  const names = [...documentedBlocks('direct-cluster-endpoints.md').keys()];
+  const names = [...documentedBlocks('keys/connected-clusters.md').keys()];
   const files = ['trust.test.ts', 'trust-clusters.ts', 'token-audiences.test.ts', 'scope-table.test.ts'];
   const tests = files
     .map((file) => readFileSync(join(import.meta.dirname, '..', 'e2e', file), 'utf8'))

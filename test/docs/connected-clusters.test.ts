@@ -1,11 +1,11 @@
-/** The files of `docs/direct-cluster-endpoints.md` for a kube-apiserver: one for each version, and the audiences of this program. */
+/** The files of `docs/keys/connected-clusters.md` for a kube-apiserver: one for each version, and the audiences of this program. */
 
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { clusterAudience, TOKEN_AUDIENCE } from '../../src/access-keys/identity.ts';
 import { documentedBlocks } from '../e2e/documented-blocks.ts';
 
-const BLOCKS = documentedBlocks('direct-cluster-endpoints.md');
+const BLOCKS = documentedBlocks('keys/connected-clusters.md');
 const GROUP = 'apiserver.config.k8s.io';
 const OLDER = '-v1beta1.yaml';
 const FILES = [...BLOCKS].filter(([, text]) => text.startsWith(`apiVersion: ${GROUP}/`));

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const PAGES = [ROOT, join(ROOT, 'docs'), join(ROOT, 'bench')].flatMap((folder) =>
+const PAGES = [ROOT, join(ROOT, 'docs'), join(ROOT, 'docs', 'keys'), join(ROOT, 'bench')].flatMap((folder) =>
   readdirSync(folder)
     .filter((name) => name.endsWith('.md'))
     .map((name) => join(folder, name)),

@@ -16,7 +16,7 @@ export const PLAYED_PAGES: Readonly<Record<string, PageNeed>> = {
   'docs/deploy.md': 'clusters',
   'docs/upgrade.md': 'install',
   'docs/migration.md': 'nothing',
-  'docs/keys-and-tokens.md': 'kubectl',
+  'docs/keys/start.md': 'kubectl',
 };
 
 export function pagesThatNeed(need: PageNeed): string[] {

@@ -8,7 +8,7 @@ const ROOT = join(import.meta.dirname, '..', '..');
 const PAGES = [
   'README.md',
   'CONTRIBUTING.md',
-  ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`),
+  ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).map((name) => `docs/${name}`),
 ];
 
 const COMMANDS = PAGES.filter((page) => page.endsWith('.md')).flatMap((page) =>

@@ -13,7 +13,7 @@ const NOTES = 'charts/endpoint-syncer/templates/NOTES.txt';
 const PAGES = [
   'README.md',
   'charts/endpoint-syncer/README.md',
-  ...readdirSync(join(ROOT, 'docs'))
+  ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
 ];

@@ -210,7 +210,7 @@ describe('the Secrets of the store', () => {
     await expect(tooLarge).rejects.toMatchObject({ code: 413 });
   });
 
-  test('are backed up and restored with kubectl, as in docs/management-store.md', async () => {
+  test('are backed up and restored with kubectl, as in docs/keys/store.md', async () => {
     const { kubectl, host } = suiteClusters();
     await using replica = await openReplica(hostAccess(), { namespace, name: 'backup' });
     const { store } = replica;

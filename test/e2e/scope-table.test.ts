@@ -1,6 +1,6 @@
 /**
  * Seven kinds of scope, each with every documented way in which a real kube-apiserver trusts this API: the table of
- * `docs/direct-cluster-endpoints.md`. Each request comes from a kubectl with an empty cache.
+ * `docs/keys/connected-clusters.md`. Each request comes from a kubectl with an empty cache.
  */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -49,7 +49,7 @@ const VIRTUAL_CLUSTER = {
 
 /** The claim rule of a virtual cluster in the place of that of a cluster. */
 function withVirtualClusterRule(text: string): string {
-  const rule = documentedBlocks('direct-cluster-endpoints.md').get('virtual-cluster-rule.yaml') ?? '';
+  const rule = documentedBlocks('keys/connected-clusters.md').get('virtual-cluster-rule.yaml') ?? '';
   return text.replace(/ {2}claimValidationRules:\n[^]*?(?= {2}claimMappings:)/u, rule);
 }
 

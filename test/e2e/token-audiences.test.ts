@@ -1,5 +1,5 @@
 /**
- * Real kube-apiservers that trust the key API by signature, with the files and flags of `docs/direct-cluster-endpoints.md`: which tokens each
+ * Real kube-apiservers that trust the key API by signature, with the files and flags of `docs/keys/connected-clusters.md`: which tokens each
  * of them accepts, by their audiences alone where nothing else is checked; and what a restart needs.
  */
 

@@ -1,4 +1,4 @@
-/** The key API and a real kube-apiserver that trusts it, set up with the files and flags of `docs/direct-cluster-endpoints.md`. */
+/** The key API and a real kube-apiserver that trusts it, set up with the files and flags of `docs/keys/connected-clusters.md`. */
 
 import { execFile } from 'node:child_process';
 import { appendFileSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -30,7 +30,7 @@ const PLACEHOLDERS = {
   certificate: /^( *)-----BEGIN CERTIFICATE-----\n *\.\.\.\n *-----END CERTIFICATE-----$/gm,
 };
 
-const BLOCKS = documentedBlocks('direct-cluster-endpoints.md');
+const BLOCKS = documentedBlocks('keys/connected-clusters.md');
 
 export interface Output {
   readonly code: number;

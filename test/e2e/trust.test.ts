@@ -1,5 +1,5 @@
 /**
- * A real kube-apiserver trusts the key API, in each of the ways that `docs/direct-cluster-endpoints.md` shows, with the files and flags that are
+ * A real kube-apiserver trusts the key API, in each of the ways that `docs/keys/connected-clusters.md` shows, with the files and flags that are
  * written there.
  */
 

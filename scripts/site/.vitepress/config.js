@@ -1,19 +1,20 @@
 /** The static site: the pages of docs/ as they are. Links out of docs/ lead to the repository. The build fails on a link without a target. */
 
 import { globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
 import { defineConfig } from 'vitepress';
 
 /** A copy of docs/, because Vue, which the compiled pages import, is installed here and not beside them. */
 const PAGES = join(import.meta.dirname, '..', 'pages');
 /** In each page, so that browsers do not ask for /favicon.ico, which a site below a path cannot have. */
 const ICON = encodeURIComponent(readFileSync(join(PAGES, 'images', 'icon.svg'), 'utf8'));
+const BASE = process.env.SITE_BASE ?? '/';
 const REPOSITORY = `https://github.com/${process.env.GITHUB_REPOSITORY ?? 'endpoint-syncer/endpoint-syncer'}`;
 
 export default defineConfig({
   title: 'endpoint-syncer',
   description: 'Patches for the Endpoints, EndpointSlices and Services of a virtual Kubernetes cluster',
-  base: process.env.SITE_BASE ?? '/',
+  base: BASE,
   head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `data:image/svg+xml,${ICON}` }]],
   srcDir: 'pages',
   rewrites: { 'README.md': 'index.md' },
@@ -40,11 +41,11 @@ export default defineConfig({
         'reference',
       ]),
       group('Keys and tokens', [
-        'keys-and-tokens',
-        'keys-in-a-cluster',
-        'scopes-and-rights',
-        'direct-cluster-endpoints',
-        'management-store',
+        'keys/start',
+        'keys/in-a-cluster',
+        'keys/scopes',
+        'keys/connected-clusters',
+        'keys/store',
       ]),
     ],
   },
@@ -70,11 +71,13 @@ function githubSlug(heading) {
 }
 
 function linkToRepository(markdown) {
-  markdown.core.ruler.push('repository-links', ({ tokens }) => {
+  markdown.core.ruler.push('repository-links', ({ tokens, env: { relativePath } }) => {
     for (const token of tokens.flatMap(({ children }) => children ?? [])) {
       const href = token.attrGet('href');
-      if (token.type === 'link_open' && href?.startsWith('../'))
-        token.attrSet('href', `${REPOSITORY}/blob/HEAD/${href.slice('../'.length)}`);
+      if (token.type !== 'link_open' || !href?.startsWith('../')) continue;
+      const path = posix.join(posix.dirname(relativePath), href);
+      if (path.startsWith('../'))
+        token.attrSet('href', `${REPOSITORY}/blob/HEAD/${path.slice('../'.length)}`);
     }
   });
 }
@@ -87,10 +90,16 @@ function checkAnchors(outDir) {
   const broken = [...pages].flatMap(([file, html]) =>
     [...html.matchAll(/href="(?<page>[^"#:]*)#(?<anchor>[^"]+)"/gu)]
       .filter(({ groups: { page, anchor } }) => {
-        const target = page === '' ? file : page.slice(page.lastIndexOf('/') + 1) || 'index.html';
+        const target = page === '' ? file : targetOf(file, page);
         return anchor !== 'VPContent' && !pages.get(target)?.includes(`id="${anchor}"`);
       })
       .map(([link]) => `${file}: ${link}`),
   );
   if (broken.length > 0) throw new Error(`links without a target:\n${broken.join('\n')}`);
+}
+
+/** The file, below the folder of the site, to which a page links. */
+function targetOf(file, link) {
+  const path = link.startsWith('/') ? link.slice(BASE.length) : posix.join(posix.dirname(file), link);
+  return path === '' || path.endsWith('/') ? `${path}index.html` : path;
 }

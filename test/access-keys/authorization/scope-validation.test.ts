@@ -272,7 +272,7 @@ test('validation of any JSON object does not throw', () => {
 
 // The scopes of the documentation are valid.
 
-const PAGE = join(import.meta.dirname, '..', '..', '..', 'docs', 'scopes-and-rights.md');
+const PAGE = join(import.meta.dirname, '..', '..', '..', 'docs', 'keys', 'scopes.md');
 
 test('every scope on the page is valid, and each of its entries grants something', () => {
   const blocks = [...readFileSync(PAGE, 'utf8').matchAll(/^```yaml scope\n(.*?)^```$/gms)];

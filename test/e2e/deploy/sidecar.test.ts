@@ -88,7 +88,7 @@ describe.runIf(VCLUSTER_CHART !== '')("the sidecar in vCluster's chart", () => {
 
   test('accepts the documented volume of the key and token API', async () => {
     const values = join(home, 'vcluster-keys.yaml');
-    writeFileSync(values, documentedBlocks('keys-in-a-cluster.md').get('vcluster-keys.yaml') ?? '');
+    writeFileSync(values, documentedBlocks('keys/in-a-cluster.md').get('vcluster-keys.yaml') ?? '');
     const text = await helm(home, 'template', 'my-vcluster', VCLUSTER_CHART, `--values=${values}`);
     expect(text).toContain('claimName: endpoint-syncer-keys');
     expect(text).toContain('fsGroup: 65532');
