@@ -7,12 +7,16 @@ import { documentedBlocks } from '../e2e/documented-blocks.ts';
 
 test('every block of the page is used by the tests with real clusters', () => {
   const names = [...documentedBlocks('keys/connected-clusters.md').keys()];
-  const files = ['trust.test.ts', 'trust-clusters.ts', 'token-audiences.test.ts', 'scope-table.test.ts'];
+  const files = [
+    'connected-cluster-blocks.ts',
+    'trust.test.ts',
+    'trust-clusters.ts',
+    'token-audiences.test.ts',
+    'scope-table.test.ts',
+  ];
   const tests = files
     .map((file) => readFileSync(join(import.meta.dirname, '..', 'e2e', file), 'utf8'))
     .join('');
   expect(names.length).toBeGreaterThan(10);
-  // A file for older versions is used in place of the other one when the tests run on them.
-  const isUsed = (name: string): boolean => tests.includes(`'${name.replace('-v1beta1.', '.')}'`);
-  expect(names.filter((name) => !isUsed(name))).toEqual([]);
+  expect(names.filter((name) => !tests.includes(`'${name}'`))).toEqual([]);
 });

@@ -21,7 +21,7 @@ import { kubeconfigText } from '../support/kubeconfig.ts';
 import { whenAuthorized } from './authorization.ts';
 import { pinnedVersion } from './assets.ts';
 import { startRealClusters, type RealClusters } from './clusters.ts';
-import { documentedBlocks } from './documented-blocks.ts';
+import { connectedClusterBlocks } from './connected-cluster-blocks.ts';
 
 /** What the page calls them. */
 const PLACEHOLDERS = {
@@ -30,7 +30,8 @@ const PLACEHOLDERS = {
   certificate: /^( *)-----BEGIN CERTIFICATE-----\n *\.\.\.\n *-----END CERTIFICATE-----$/gm,
 };
 
-const BLOCKS = documentedBlocks('keys/connected-clusters.md');
+const MINOR = Number((process.env['KUBE_VERSION'] ?? pinnedVersion()).split('.')[1]);
+const BLOCKS = connectedClusterBlocks(MINOR < 34);
 
 export interface Output {
   readonly code: number;
@@ -200,14 +201,6 @@ export interface Trust {
   readonly alice?: string;
 }
 
-const MINOR = Number((process.env['KUBE_VERSION'] ?? pinnedVersion()).split('.')[1]);
-
-/** The block of a file for the version of the kube-apiserver. */
-function blockOfFile(file: string): string {
-  const older = file.replace(/\.yaml$/u, '-v1beta1.yaml');
-  return MINOR < 34 && BLOCKS.has(older) ? older : file;
-}
-
 const PAGE_TARGET = '/kubernetes/cluster/cluster-a/';
 
 /** The real cluster `cluster-a`, in which the user `alice` may read pods. */
@@ -227,7 +220,7 @@ export class TrustingCluster implements AsyncDisposable {
     );
     writeFileSync(join(folder, 'key'), key, { mode: 0o600 });
     for (const file of files) {
-      const text = platform.block(blockOfFile(file), folder).replaceAll(PAGE_TARGET, target);
+      const text = platform.block(file, folder).replaceAll(PAGE_TARGET, target);
       writeFileSync(join(folder, file), replace(text));
     }
     const virtualFlags = flags.flatMap((name) => replace(platform.block(name, folder)).trim().split('\n'));
