@@ -14,6 +14,7 @@ import { COMMANDS } from '../src/cli/program.ts';
 import { FLAGS } from '../src/cli/config/flags.ts';
 import { configJsonSchema } from '../src/cli/config/schema.ts';
 import { fleetSeries } from '../src/fleet/members.ts';
+import { BALANCER_KEYS } from '../src/syncer/kinds/load-balancers.ts';
 import { controllerSeries, queueSeries } from '../src/syncer/metrics/metrics.ts';
 import { informerSeries, syncSeries } from '../src/syncer/metrics/sync-series.ts';
 import { ITERATIONS } from '../src/syncer/sandbox/local/compile.ts';
@@ -25,6 +26,7 @@ import {
   TEXT_METHODS,
 } from '../src/syncer/sandbox/local/methods.ts';
 import { PATTERN_METHODS } from '../src/syncer/sandbox/local/patterns.ts';
+import { PROGRAM_KEYS, PROGRAM_LABELS } from '../src/syncer/references/refusals.ts';
 import { refusalRows } from '../src/syncer/sandbox/front-end/scope.ts';
 
 const PAGE = join(import.meta.dirname, '..', 'docs', 'reference.md');
@@ -41,6 +43,9 @@ export function reference(page = readFileSync(PAGE, 'utf8')): string {
     usual: usualSeries,
     refused: refusedRows,
     local: localRows,
+    balancers: () => programRows(BALANCER_KEYS.filter(({ is }) => is === 'choice')),
+    programs: () => programRows(PROGRAM_KEYS),
+    labels: labelRows,
   };
   return page.replaceAll(
     /(<!-- (\w+) -->\n)[^]*?(<!-- end -->)/gu,
@@ -221,6 +226,33 @@ function localRows(): string[] {
     `| a number | ${list(NUMBER_METHODS.keys())} |`,
     `| functions | ${list([...FUNCTIONS.keys(), 'Object.assign'])} |`,
   ];
+}
+
+interface KeyOfProgram {
+  readonly program: string;
+  /** A key that ends in `/` stands for every key with this prefix. */
+  readonly key: string;
+  readonly value?: string;
+}
+
+/** One row for each program. */
+function programRows(keys: readonly KeyOfProgram[]): string[] {
+  const rows = [...Map.groupBy(keys, ({ program }) => program)].map(
+    ([program, group]) => `| ${program} | ${group.map(nameOfKey).join(', ')} |`,
+  );
+  return ['| program | labels and annotations |', '|---|---|', ...rows];
+}
+
+function labelRows(): string[] {
+  const rows = PROGRAM_LABELS.map((label) => {
+    const direction = label.isPrivate ? 'in either direction' : 'into the host';
+    return `| ${nameOfKey(label)} | ${label.program} | ${direction} |`;
+  });
+  return ['| label | program | not copied |', '|---|---|---|', ...rows];
+}
+
+function nameOfKey({ key, value }: KeyOfProgram): string {
+  return `\`${key}${key.endsWith('/') ? '*' : ''}${value === undefined ? '' : `=${value}`}\``;
 }
 
 /** Records what is registered. */

@@ -54,7 +54,7 @@ interface ProgramLabel extends ProgramKey {
   readonly isPrivate: boolean;
 }
 
-const PROGRAM_LABELS: readonly ProgramLabel[] = [
+export const PROGRAM_LABELS: readonly ProgramLabel[] = [
   { program: 'Helm', key: 'owner', value: 'helm', isPrivate: true }, // lists its releases by it, whatever the type
   { program: 'Argo CD', key: 'argocd.argoproj.io/secret-type', isPrivate: true }, // clusters and credentials of repositories
   { program: 'Argo CD', key: 'app.kubernetes.io/part-of', value: 'argocd', isPrivate: true }, // its settings and keys
@@ -76,7 +76,7 @@ interface ProgramKey {
 }
 
 /** Copied, they would let a tenant order it what only the host's users may order. */
-const PROGRAM_KEYS: readonly ProgramKey[] = [
+export const PROGRAM_KEYS: readonly ProgramKey[] = [
   { program: 'Helm', key: 'app.kubernetes.io/managed-by', value: 'Helm' }, // takes over what has it
   { program: 'Kubernetes Replicator', key: 'replicator.v1.mittwald.de/' }, // copies into other namespaces
   { program: 'Reflector', key: 'reflector.v1.k8s.emberstack.com/' }, // copies into other namespaces

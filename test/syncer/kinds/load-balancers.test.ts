@@ -1,6 +1,5 @@
 /** Labels and annotations by which load balancers of the host give out addresses: what of them a tenant can choose, and that nothing flows back. */
 
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { AddressField } from '../../../src/syncer/kinds/load-balancers.ts';
 import { objectField, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
@@ -125,12 +124,6 @@ test.each(choices)(
     expect(removed.host.metadata[member]).not.toHaveProperty([key]);
   },
 );
-
-test('docs/security.md names each program whose addresses a tenant could choose', () => {
-  const page = readFileSync('docs/security.md', 'utf8');
-  const programs = BALANCER_KEYS.filter(({ is }) => is === 'choice').map(({ program }) => program);
-  expect([...new Set(programs)].filter((program) => !page.includes(program))).toEqual([]);
-});
 
 describe.each<[AddressField, JsonValue, JsonValue]>([
   ['loadBalancerIP', '198.51.100.10', '198.51.100.20'],
