@@ -7,7 +7,7 @@ import type { CheckResult, Checks } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
 import type { CacheBudget } from '../kube/informer/cache-budget.ts';
 import { guardedClient } from '../kube/lease.ts';
-import { type Clusters, type ClustersOptions, connectClusters } from './clusters.ts';
+import { type Clusters, type ClustersOptions, connectClusters, type Place, withPlace } from './clusters.ts';
 import { reportCopiesLeft } from './copies-left.ts';
 import type { Generation } from './engine.ts';
 import { createGeneration, type GenerationOptions, IDLE_GENERATION, isSameGeneration } from './generation.ts';
@@ -84,7 +84,7 @@ export async function startClusterSync(options: ClusterSyncOptions): Promise<Clu
       signal: connection.signal,
     }),
   );
-  const config = located(options.config, clusters.hostNamespace);
+  const config = located(options.config, clusters.place);
   const references = await clusters.resolveReferences(config);
   await Promise.all([
     clusters.checkRights(config, references),
@@ -166,7 +166,7 @@ class RunningSync implements ClusterSync {
   async reload(config: Config, textHash?: string): Promise<void> {
     const { logger, metrics, clusters, configuration } = this.#parts;
     const before = this.#running.config;
-    const { live, restart } = diffConfig(before, located(config, clusters.hostNamespace));
+    const { live, restart } = diffConfig(before, located(config, clusters.place));
     if (restart.length > 0) logger.warn({ paths: restart }, 'configuration changes need a restart');
     if (live.length > 0) await this.#use(withLiveChanges(before, config));
     configuration.read(before, restart.length === 0 ? undefined : `${restart.join(', ')}: needs a restart`);
@@ -330,16 +330,16 @@ async function prepareGeneration(options: GenerationOptions): Promise<Generation
   return IDLE_GENERATION;
 }
 
-/** The configuration with the host namespace, which may come from the kubeconfig context. Only now can mappings be validated against it. */
-function located(config: Config, hostNamespace: string): Config {
+/** Only with the host namespace, which may come from the kubeconfig context, can mappings be validated. */
+function located(config: Config, place: Place): Config {
   const { name, sync } = config;
-  const namespace = config.host.namespace || hostNamespace;
+  const withNamespace = withPlace(config, place);
   if (sync.namespaces.kind === 'mappings') {
     const { byName } = sync.namespaces;
-    const problems = checkNamespaceMappings(byName, name, namespace);
+    const problems = checkNamespaceMappings(byName, name, withNamespace.host.namespace);
     if (problems.length > 0) throw new TerminalError(problems.map(({ message }) => message).join('\n'));
   }
-  return { ...config, host: { ...config.host, namespace } };
+  return withNamespace;
 }
 
 /** Never rejects. Without the right to read namespaces, which is optional, nothing is reported. */

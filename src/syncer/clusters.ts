@@ -12,6 +12,7 @@ import { SERVICES } from '../kube/object.ts';
 import {
   kubeconfigFromSecret,
   loadClusterAccess,
+  MissingKubeconfigError,
   MissingSecretError,
   type ParseKubeconfig,
 } from '../kube/credentials/kubeconfig.ts';
@@ -93,7 +94,7 @@ export const COMMAND_GIVES_UP_MS = 15_000;
 
 /** Reads the kubeconfigs and opens the clients. Waits for a kubeconfig Secret that does not exist yet. */
 export async function connectClusters(options: ClustersOptions): Promise<Clusters> {
-  const { config, clock, serverOf, giveUpMs, parseKubeconfig: parse } = options;
+  const { config, serverOf, giveUpMs } = options;
   const limits = giveUpMs === undefined ? undefined : COMMAND_LIMITS;
   const connection = options.host ?? connectHost({ ...options, limits });
   const host = closedWith(options.signal, connection.client);
@@ -104,25 +105,16 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
         'Set it to the host namespace of the virtual cluster.',
     );
   }
-  const { secret, server } = config.virtual;
-  const virtualAccess =
-    secret === ''
-      ? accessTo('virtual', options)
-      : await untilResponse(options, 'host', () =>
-          kubeconfigFromSecret(
-            host,
-            { namespace: hostNamespace, name: secret },
-            { clock, server, serverOf, parse },
-          ),
-        );
+  const place = { host, server: connection.server, namespace: hostNamespace };
+  const { access: virtualAccess, secret } = await accessToVirtual(place, options);
   const virtualHint =
-    secret === '' || server !== '' || serverOf !== undefined
+    secret === '' || config.virtual.server !== '' || serverOf !== undefined
       ? undefined
       : hintForServer(virtualAccess.server);
   if (virtualAccess.server === connection.server) {
     throw new TerminalError(
       `the virtual and the host cluster are the same API server, ${connection.server}: objects would be synced into themselves; ` +
-        'set endpointSyncer.virtual.kubeconfig (or virtual.secret) and endpointSyncer.host.kubeconfig',
+        `set endpointSyncer.virtual.kubeconfig (or virtual.secret${isNamed(config) ? '' : `: there is no ${usualSecret(config)} in namespace "${hostNamespace}"`}) and endpointSyncer.host.kubeconfig`,
     );
   }
   const connected =
@@ -135,7 +127,86 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
     isPublic ? discreetClient(connected, virtualAccess.description) : connected,
   );
   const servers = { virtual: virtualAccess.server, host: connection.server };
-  return new Clusters({ ...options, virtualHint }, { host, virtual }, hostNamespace, servers);
+  const found = { hostNamespace, virtualSecret: secret };
+  const located = { ...options, config: withPlace(config, found), virtualHint };
+  return new Clusters(located, { host, virtual }, found, servers);
+}
+
+interface HostPlace {
+  readonly host: WatchClient;
+  readonly server: string;
+  /** Of the virtual cluster. */
+  readonly namespace: string;
+}
+
+interface VirtualAccess {
+  readonly access: ServerAccess;
+  /** Of the host namespace, with this access; '' for none. */
+  readonly secret: string;
+}
+
+/** Where the configuration names no way to the virtual cluster, and the usual kubeconfig is missing or that of the host: by the Secret that vCluster writes, if it exists. */
+async function accessToVirtual(place: HostPlace, options: ClustersOptions): Promise<VirtualAccess> {
+  const { config, logger } = options;
+  const isOptional = !isNamed(config) && !hasOtherKubeconfig(place, options);
+  const secret = isOptional ? usualSecret(config) : config.virtual.secret;
+  const access = secret === '' ? undefined : await accessBySecret(place, secret, isOptional, options);
+  if (access === undefined) return { access: accessTo('virtual', options), secret: '' };
+  if (isOptional)
+    logger.info(
+      { secret: `${place.namespace}/${secret}` },
+      'the virtual cluster is that of the Secret, as the configuration names no kubeconfig',
+    );
+  return { access, secret };
+}
+
+function isNamed({ virtual: { secret, kubeconfig, context } }: Config): boolean {
+  return [secret, kubeconfig, context].some((setting) => setting !== '');
+}
+
+function usualSecret({ name }: Config): string {
+  return `vc-${name}`;
+}
+
+/** The one that kubectl would use is that of another cluster than the host. */
+function hasOtherKubeconfig({ server }: HostPlace, { config, clock }: ClustersOptions): boolean {
+  const warn = (): void => undefined;
+  const virtual = { ...config.virtual, server: '' };
+  try {
+    return accessTo('virtual', { config: { ...config, virtual }, clock, warn }).server !== server;
+  } catch (error) {
+    if (error instanceof MissingKubeconfigError) return false;
+    throw error;
+  }
+}
+
+/** Undefined if an optional one does not exist. */
+function accessBySecret(
+  { host, namespace }: HostPlace,
+  name: string,
+  isOptional: boolean,
+  options: ClustersOptions,
+): Promise<ServerAccess | undefined> {
+  const { config, clock, serverOf, parseKubeconfig: parse } = options;
+  const settings = { clock, server: config.virtual.server, serverOf, parse };
+  return untilResponse(options, 'host', async () => {
+    try {
+      return await kubeconfigFromSecret(host, { namespace, name }, settings);
+    } catch (error) {
+      if (isOptional && error instanceof MissingSecretError) return undefined;
+      throw error;
+    }
+  });
+}
+
+/** The configuration with what connecting has found. */
+export function withPlace(config: Config, { hostNamespace, virtualSecret }: Place): Config {
+  const { host, virtual } = config;
+  return {
+    ...config,
+    host: { ...host, namespace: host.namespace || hostNamespace },
+    virtual: { ...virtual, secret: isNamed(config) ? virtual.secret : virtualSecret },
+  };
 }
 
 export function connectHost(options: ConnectHostOptions): HostConnection {
@@ -191,11 +262,18 @@ function closedWith(signal: AbortSignal, client: WatchClient): WatchClient {
   return client;
 }
 
+/** What connecting finds. */
+export interface Place {
+  /** The host namespace of the virtual cluster: configured, or the host context's own. */
+  readonly hostNamespace: string;
+  /** With the kubeconfig of the virtual cluster; '' for none. */
+  readonly virtualSecret: string;
+}
+
 export class Clusters implements AsyncDisposable {
   readonly virtual: WatchClient;
   readonly host: WatchClient;
-  /** The host namespace of the virtual cluster: configured, or the host context's own. */
-  readonly hostNamespace: string;
+  readonly place: Place;
   readonly servers: Readonly<Record<ClusterName, string>>;
   readonly discoveries: Discoveries;
   readonly #options: ConnectOptions;
@@ -204,14 +282,14 @@ export class Clusters implements AsyncDisposable {
   constructor(
     options: ConnectOptions,
     { virtual, host }: Readonly<Record<ClusterName, WatchClient>>,
-    hostNamespace: string,
+    place: Place,
     servers: Clusters['servers'],
   ) {
     this.#options = options;
     this.#eventSeries = options.eventSeries ?? new EventSeriesLimit();
     this.virtual = virtual;
     this.host = host;
-    this.hostNamespace = hostNamespace;
+    this.place = place;
     this.servers = servers;
     this.discoveries = { virtual: createDiscovery(this.virtual), host: createDiscovery(this.host) };
   }

@@ -52,6 +52,7 @@ import {
   COMMAND_GIVES_UP_MS,
   COMMAND_LIMITS,
   connectClusters,
+  withPlace,
   type Clusters,
 } from '../../syncer/clusters.ts';
 import { createMetrics } from '../../syncer/metrics/metrics.ts';
@@ -309,9 +310,8 @@ export async function connect(
       signal: connecting.signal,
       giveUpMs,
     });
-    const located = { ...config, host: { ...config.host, namespace: clusters.hostNamespace } };
     return {
-      config: located,
+      config: withPlace(config, clusters.place),
       clusters,
       isHosted,
       [Symbol.asyncDispose]: () => clusters[Symbol.asyncDispose](),

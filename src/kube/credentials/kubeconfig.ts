@@ -76,7 +76,7 @@ export function loadClusterAccess(
       content === undefined ? [] : [parseKubeconfig(content, files[at] ?? '', dirname(files[at] ?? ''))],
     );
     if (parsed.length === 0)
-      throw new TerminalError(`no kubeconfig found: ${NO_FILE}; name a file ${setting}`);
+      throw new MissingKubeconfigError(`no kubeconfig found: ${NO_FILE}; name a file ${setting}`);
     const config = mergeKubeconfigs(parsed);
     const selected = selectContext(config, source.context);
     for (const warning of config.warnings) warn(warning);
@@ -94,6 +94,9 @@ export function loadClusterAccess(
   };
   return renewedAccess(read(), read, { clock, lifeMs: FILE_LIFE_MS, pauseMs: FILE_PAUSE_MS });
 }
+
+/** Neither named, nor where kubectl looks. */
+export class MissingKubeconfigError extends TerminalError {}
 
 const NO_FILE =
   'this is not a Pod with a service account, KUBECONFIG names no existing file, and ~/.kube/config does not exist';

@@ -41,7 +41,7 @@ const virtual = withRule(
     ),
     context: text('Context in that kubeconfig. Empty: its current context.'),
     secret: objectName(
-      'Secret in the host namespace with the kubeconfig, under the key config, value, kubeconfig, kubeconfig.yaml or admin.conf; vCluster writes vc-NAME. Instead of kubeconfig.',
+      'Secret in the host namespace with the kubeconfig, under the key config, value, kubeconfig, kubeconfig.yaml or admin.conf; vCluster writes vc-NAME, which is used if it exists and no kubeconfig of another cluster than the host is configured or where kubectl looks. Instead of kubeconfig.',
     ),
     server: url(
       'URL of the API server, such as https://my-vcluster.team-a. Empty: the one in the kubeconfig. The CA and the credentials of the kubeconfig are used.',
