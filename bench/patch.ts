@@ -13,6 +13,7 @@ import { compilePatches } from '../src/syncer/patch/compile.ts';
 import { createPatchPipeline } from '../src/syncer/patch/pipeline.ts';
 import type { PatchContext, PatchPipeline } from '../src/syncer/patch/types.ts';
 import { createSandbox } from '../src/syncer/sandbox/sandbox.ts';
+import { isCopiedByKind } from '../src/syncer/kinds/synced-kinds.ts';
 import { createLabelTranslator } from '../src/syncer/translate/labels.ts';
 import { createNameTranslator } from '../src/syncer/translate/names.ts';
 import { startPeers, type PeerName, type Peers } from './patch-peers.ts';
@@ -164,6 +165,7 @@ async function createOurs(memoBytes: number, localEvaluation: boolean): Promise<
     vcluster: VCLUSTER_NAME,
     hostNamespace,
     mode,
+    isCopiedByKind,
     referenceNaming: 'short',
   });
   const pipeline = createPatchPipeline({

@@ -3,7 +3,7 @@
 import { placeOf } from '../base/excerpt.ts';
 import type { Config } from '../syncer/config/config.ts';
 import { warningAtValue, type Finding } from '../config-file/finding.ts';
-import { PATCHED_KINDS } from '../syncer/kinds/synced-kinds.ts';
+import { SYNCED_KEYS } from '../syncer/kinds/synced-kinds.ts';
 import { compilePatches } from '../syncer/patch/compile.ts';
 import type { Program } from '../syncer/sandbox/types.ts';
 
@@ -31,9 +31,9 @@ export interface PlaceFinding {
 
 /** Of each expression and filter, in the order of the configuration. */
 export function expressionPlaces({ sync, sandbox }: Config): PlaceFinding[] {
-  return PATCHED_KINDS.flatMap(({ configKey }) =>
-    compilePatches(sync[configKey].patches).patches.flatMap(({ index, actions, filters }) => {
-      const patch = ['sync', 'toHost', configKey, 'patches', index];
+  return SYNCED_KEYS.flatMap((key) =>
+    compilePatches(sync[key].patches).patches.flatMap(({ index, actions, filters }) => {
+      const patch = ['sync', 'toHost', key, 'patches', index];
       const { toHost, toVirtual } = actions;
       return [
         ...filters.map(({ program, offset }) => ({ key: 'path', program, offset })),

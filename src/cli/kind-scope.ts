@@ -15,11 +15,13 @@ const CLUSTER_SCOPED = words(`
   VolumeSnapshotClass VolumeSnapshotContent
 `);
 
-const NAMESPACED = words(`
-  ConfigMap CSIStorageCapacity DaemonSet Deployment EndpointSlice Endpoints Ingress Job
-  NetworkPolicy PersistentVolumeClaim Pod PodDisruptionBudget ReplicaSet Role RoleBinding Secret
-  Service ServiceAccount StatefulSet VolumeSnapshot
-`);
+const NAMESPACED = [
+  ...SYNCABLE_RESOURCES.map(({ kind }) => kind),
+  ...words(`
+    ConfigMap CSIStorageCapacity DaemonSet Deployment Ingress Job NetworkPolicy PersistentVolumeClaim Pod
+    PodDisruptionBudget ReplicaSet Role RoleBinding Secret ServiceAccount StatefulSet VolumeSnapshot
+  `),
+];
 
 function words(text: string): readonly string[] {
   return text.trim().split(/\s+/u);
@@ -77,7 +79,8 @@ export function guessedResource(apiVersion: string, kind: string, { sync }: Conf
 
 function pluralOf(kind: string): string {
   const word = kind.toLowerCase();
-  if (word === 'endpoints') return word;
+  const own = SYNCABLE_RESOURCES.find((resource) => resource.kind.toLowerCase() === word);
+  if (own !== undefined) return own.plural;
   if (/(s|x|ch)$/.test(word)) return `${word}es`;
   return word.endsWith('y') ? `${word.slice(0, -1)}ies` : `${word}s`;
 }

@@ -10,10 +10,10 @@ import { readConfigText } from './config/files.ts';
 import { mergeConfig } from '../config-file/merge.ts';
 import { withHeadingOf, withoutHeading } from '../shared-config/vcluster-values.ts';
 import { Fields, formatPath } from '../config-file/finding.ts';
-import { PATCHED_KEYS } from '../syncer/config/sync-fields.ts';
 import type { Config } from '../syncer/config/config.ts';
 import type { ValueDifference } from '../syncer/config/values-in-force.ts';
 import { keyOf, type KubeObject } from '../kube/object.ts';
+import { isSharedKey, kindsAt, SHARED_KEYS, type SharedKey } from '../syncer/kinds/synced-kinds.ts';
 import type { ObjectPlan } from '../syncer/rehearsal.ts';
 import { addConfigOptions, HELP_GROUP, loaderInput } from './config-options.ts';
 import { addVclusterOption, hostedValues, eachVcluster, type HostedVcluster } from './live/hosted.ts';
@@ -21,13 +21,13 @@ import { connect, readSnapshot, planSnapshot } from './live/snapshot.ts';
 import {
   BY_HAND,
   disabling,
+  keptRights,
+  migrationOf,
   planMigration,
   rowsOf,
-  SLICE_RIGHTS,
   US,
   type Migration,
   type Row,
-  KINDS,
 } from './migration.ts';
 import { describeFailure, type ExitWith, reportProblems, usageError, tell } from './output/terminal.ts';
 import { formatJson, formatTable, formatOption } from './output/listing.ts';
@@ -142,12 +142,12 @@ function helmValues({ theirs, synced, release, hostNamespace, file }: Migration)
   const fields = new Fields(theirs);
   const toHost = fields.object('sync.toHost');
   const others = Object.entries(toHost).flatMap(([key, value]): [string, JsonValue][] => {
-    if (PATCHED_KEYS.some((patched) => patched === key)) return [];
+    if (isSharedKey(key)) return [];
     if (key === 'namespaces') return [[key, value]];
     if (key === 'customResources') return [[key, onlyEnabled(fields.object('sync.toHost.customResources'))]];
     return Object.entries(onlyEnabled({ [key]: value }));
   });
-  const patched = PATCHED_KEYS.map((key): [string, JsonValue] => {
+  const patched = SHARED_KEYS.map((key): [string, JsonValue] => {
     const patches = fields.value(`sync.toHost.${key}.patches`);
     const isPatched = synced.includes(key) && Array.isArray(patches) && patches.length > 0;
     return [key, { enabled: synced.includes(key), ...(isPatched ? { patches } : {}) }];
@@ -195,9 +195,10 @@ function asText(
   ];
   if (differences.length > 0)
     sections.push(`# Where vCluster runs with other values\n${differenceTable(migration)}`);
-  if (migration.synced.includes('endpointSlices'))
+  const rights = keptRights(migration.synced);
+  if (Object.keys(rights).length > 0)
     sections.push(
-      `# Add to vCluster's values, which keep this right only with the sync\n${writeYaml(SLICE_RIGHTS)}`,
+      `# Add to vCluster's values, which keep this right only with the sync\n${writeYaml(rights)}`,
     );
   if (objects !== undefined) sections.push(`# The objects\n${objectTable(objects)}`);
   return sections.join('\n');
@@ -296,19 +297,18 @@ async function rowOf(vcluster: HostedVcluster, { metadata: { labels } }: KubeObj
 }
 
 /** vCluster runs patches only with a licence. */
-function gainsOf({ theirs, lost }: Migration, key: keyof typeof KINDS): string[] {
+function gainsOf({ theirs, lost }: Migration, key: SharedKey): string[] {
   const list = `sync.toHost.${key}.patches`;
   const isLost = (index: number): boolean => lost.some(({ path }) => path.startsWith(`${list}[${index}]`));
   const patches = patchesIn(new Fields(theirs).value(list)).filter((_, index) => !isLost(index)).length;
-  const patched = `${patches} ${patches === 1 ? 'patch' : 'patches'} of ${KINDS[key]}`;
-  return [...(key === 'endpoints' ? ['Endpoints without a Service'] : []), ...(patches > 0 ? [patched] : [])];
+  const patched = `${patches} ${patches === 1 ? 'patch' : 'patches'} of ${kindsAt(key)}`;
+  return [...(migrationOf(key)?.gains ?? []), ...(patches > 0 ? [patched] : [])];
 }
 
 /** A line each: the label, vCluster's own sync of the same kinds off, and the right that vCluster would lose with it. */
 function valuesOf(synced: Migration['synced']): string {
   const label = { controlPlane: { statefulSet: { labels: { [MEMBER_LABEL]: 'true' } } } };
-  const rights = synced.includes('endpointSlices') ? SLICE_RIGHTS : {};
-  return Object.entries({ ...label, ...disabling(synced), ...rights })
+  return Object.entries({ ...label, ...disabling(synced), ...keptRights(synced) })
     .map(([key, value]) => `${key}: ${writeYaml(value, { isFlow: true })}`)
     .join('');
 }

@@ -9,7 +9,6 @@ import type { Config } from '../syncer/config/config.ts';
 import type { ConfigFlags } from './config/command-line.ts';
 import { readDocument } from '../config-file/document.ts';
 import { Fields } from '../config-file/finding.ts';
-import { PATCHED_KEYS } from '../syncer/config/sync-fields.ts';
 import type { ConfigText } from '../shared-config/layers.ts';
 import { parseConfig, type ParseResult } from './config/parse.ts';
 import { patchesIn } from '../syncer/config/patch-rules.ts';
@@ -18,8 +17,9 @@ import { valuesInForce, type ValueDifference, type ValuesInForce } from '../sync
 import { mergeConfig, withoutEmptyKeys } from '../config-file/merge.ts';
 import { valuesFindings, vclusterDefaults } from '../shared-config/vcluster-values.ts';
 import { syncedByVcluster } from '../syncer/config/warnings.ts';
+import type { SyncableKind } from '../syncer/kinds/kind.ts';
+import { kindsAt, SHARED_KEYS, syncableKind, type SharedKey } from '../syncer/kinds/synced-kinds.ts';
 
-export const KINDS = { endpoints: 'Endpoints', endpointSlices: 'EndpointSlices' } as const;
 export const US = 'endpoint-syncer';
 const VCLUSTER = 'vCluster';
 const NOT_SYNCED = 'not synced';
@@ -52,7 +52,7 @@ export interface Migration extends MigrationInput {
   readonly differences: readonly ValueDifference[];
   /** The values in force, without empty keys. */
   readonly theirs: JsonObject;
-  readonly synced: readonly (keyof typeof KINDS)[];
+  readonly synced: readonly SharedKey[];
   /** Of the values in force. */
   readonly problems: readonly ConfigProblem[];
   /** The errors among them, for want of which this program would not start. */
@@ -66,7 +66,7 @@ export function planMigration(input: MigrationInput): Migration {
   if (unreadable.length > 0) throw new ConfigError(unreadable);
   const { values: theirs, differences } = comparedValues(input);
   const byVcluster = syncedByVcluster(theirs);
-  const synced = PATCHED_KEYS.filter((key) => byVcluster.includes(key));
+  const synced = SHARED_KEYS.filter((key) => byVcluster.includes(key));
   const release = name === '' ? 'my-vcluster' : name;
   const endpointSyncer = {
     name: release,
@@ -89,7 +89,7 @@ export function planMigration(input: MigrationInput): Migration {
   // Such as `endpoints: true`: these are no values of vCluster, whatever is made of them.
   const misshapen = lost.filter(({ path }) => ABOVE_ENABLED.includes(path));
   if (misshapen.length > 0) throw new ConfigError(misshapen);
-  const toHost = Object.fromEntries(PATCHED_KEYS.map((key) => [key, { enabled: synced.includes(key) }]));
+  const toHost = Object.fromEntries(SHARED_KEYS.map((key) => [key, { enabled: synced.includes(key) }]));
   const ours = { sync: { toHost }, endpointSyncer };
   const values = editedByMeaning(text, synced);
   const { config: effective } = parsed(ours, { text: values ?? text, file });
@@ -103,8 +103,8 @@ function comparedValues({ text, file, inForce }: MigrationInput): ValuesInForce 
   return valuesInForce(given, readDocument(inForce.file, inForce.text).value);
 }
 
-const TAKEN = PATCHED_KEYS.map((key) => `sync.toHost.${key}.enabled`);
-const ABOVE_ENABLED = ['sync', 'sync.toHost', ...PATCHED_KEYS.map((key) => `sync.toHost.${key}`)];
+const TAKEN = SHARED_KEYS.map((key) => `sync.toHost.${key}.enabled`);
+const ABOVE_ENABLED = ['sync', 'sync.toHost', ...SHARED_KEYS.map((key) => `sync.toHost.${key}`)];
 
 function problemsOf(file: string, text: string): readonly ConfigProblem[] {
   const document = readDocument(file, text);
@@ -138,16 +138,15 @@ function hasOnlyCrlf(text: string): boolean {
   return /\n/u.test(text) && !/(?<!\r)\n/u.test(text);
 }
 
-/** vCluster 0.37 reads EndpointSlices of the host whatever it syncs, but its chart grants that with their sync only: without the rule, it does not become ready. */
-export const SLICE_RIGHTS: JsonObject = {
-  rbac: {
-    role: {
-      extraRules: [
-        { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['get', 'list', 'watch'] },
-      ],
-    },
-  },
-};
+/** Values that keep the rights which vCluster's chart grants with the sync of these kinds only, and which vCluster needs without it, too. */
+export function keptRights(kinds: readonly SharedKey[]): JsonObject {
+  const extraRules = kinds.flatMap((key) => migrationOf(key)?.keptRules ?? []);
+  return extraRules.length === 0 ? {} : { rbac: { role: { extraRules } } };
+}
+
+export function migrationOf(key: SharedKey): SyncableKind['migration'] {
+  return syncableKind(key)?.migration;
+}
 
 /** Values that switch vCluster's sync of these kinds off. */
 export function disabling(kinds: readonly string[]): JsonObject {
@@ -198,9 +197,9 @@ export interface Row extends JsonObject {
 
 export function rowsOf({ theirs, synced, file, lost }: Migration): Row[] {
   const fields = new Fields(theirs);
-  const rows = PATCHED_KEYS.flatMap((key): Row[] => {
+  const rows = SHARED_KEYS.flatMap((key): Row[] => {
     const [today, afterwards] = synced.includes(key) ? [VCLUSTER, US] : [NOT_SYNCED, NOT_SYNCED];
-    if (today === NOT_SYNCED) return [{ what: KINDS[key], today, afterwards, differs: '', setting: '' }];
+    if (today === NOT_SYNCED) return [{ what: kindsAt(key), today, afterwards, differs: '', setting: '' }];
     const list = `sync.toHost.${key}.patches`;
     const patches = patchesIn(fields.value(list)).map(({ path }, index): Row => {
       const problem = lost.find((one) => one.path.startsWith(`${list}[${index}]`));
@@ -209,9 +208,9 @@ export function rowsOf({ theirs, synced, file, lost }: Migration): Row[] {
         ? { what, today, afterwards, ...PATCH_DIFFERENCE }
         : { what, today, afterwards: NOT_SYNCED, differs: problem.message, setting: `correct it in ${file}` };
     });
-    const [first = { differs: '', setting: '' }, ...others] = DIFFERENCES[key];
+    const [first = { differs: '', setting: '' }, ...others] = migrationOf(key)?.differences ?? [];
     return [
-      { what: KINDS[key], today, afterwards, ...first },
+      { what: kindsAt(key), today, afterwards, ...first },
       ...others.map((difference) => ({ what: '', today: '', afterwards: '', ...difference })),
       ...patches,
     ];
@@ -221,19 +220,6 @@ export function rowsOf({ theirs, synced, file, lost }: Migration): Row[] {
 }
 
 type Difference = Pick<Row, 'differs' | 'setting'>;
-
-const DIFFERENCES: Readonly<Record<keyof typeof KINDS, readonly Difference[]>> = {
-  endpoints: [
-    { differs: 'those without a Service are synced too', setting: 'endpointSyncer.requireService: true' },
-    {
-      differs: 'a copy that is deleted on the host is created again',
-      setting: 'endpointSyncer.onHostDelete: deleteVirtual',
-    },
-  ],
-  endpointSlices: [
-    { differs: "slices that controllers derive are left to the host's controllers", setting: '-' },
-  ],
-};
 
 const PATCH_DIFFERENCE: Difference = {
   differs:

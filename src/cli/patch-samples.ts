@@ -22,8 +22,8 @@ const MORE_TEXTS = (
 /** What reads a form that no sample may have, or another object. */
 const UNKNOWABLE = /\bJSON\.parse\b|\bRegExp\b|\b(?:match|matchAll|exec|search)\s*\(|\bcontext\b|\bthrow\b/;
 
-/** Undefined: nothing is known of the values. */
-export function trialOf(expression: string, patch: CompiledPatch, kind: string): Trial | undefined {
+/** `content`: that of an object of the kind. Undefined: nothing is known of the values. */
+export function trialOf(expression: string, patch: CompiledPatch, content: JsonObject): Trial | undefined {
   const words = wordsIn(expression);
   const texts = [words.map((word) => `a${word}b${word}c${word}d`), words, MORE_TEXTS].flat();
   const isKnowable = !UNKNOWABLE.test(expression);
@@ -33,7 +33,7 @@ export function trialOf(expression: string, patch: CompiledPatch, kind: string):
   }
   const objects = texts
     .slice(0, OBJECTS_MAX)
-    .map((text) => sampleObject(kind, ['example.com/owner', ...words], text));
+    .map((text) => sampleObject(content, ['example.com/owner', ...words], text));
   const values = objects
     .flatMap((object) => valuesOf(patch.paths.toVirtual, object))
     .filter((value) => value !== undefined);
@@ -59,26 +59,7 @@ function wordsIn(expression: string): readonly string[] {
   return [...new Set(words)].slice(0, WORDS_MAX);
 }
 
-function sampleObject(kind: string, keys: readonly string[], text: string): JsonObject {
+function sampleObject(content: JsonObject, keys: readonly string[], text: string): JsonObject {
   const map = Object.fromEntries(keys.map((key) => [key, text]));
-  const metadata = { name: 'web', namespace: 'default', annotations: map, labels: map };
-  const port = { name: 'http', port: 80, protocol: 'TCP' };
-  const target = {
-    targetRef: { kind: 'Pod', name: 'web-0', namespace: 'default' },
-    nodeName: 'node',
-    hostname: 'web-0',
-  };
-  switch (kind) {
-    case 'EndpointSlice':
-      return {
-        metadata,
-        addressType: 'IPv4',
-        endpoints: [{ ...target, addresses: ['192.0.2.1'] }],
-        ports: [port],
-      };
-    case 'Service':
-      return { metadata, spec: { type: 'ClusterIP', ports: [{ ...port, targetPort: 80 }] } };
-    default:
-      return { metadata, subsets: [{ addresses: [{ ...target, ip: '192.0.2.1' }], ports: [port] }] };
-  }
+  return { metadata: { name: 'web', namespace: 'default', annotations: map, labels: map }, ...content };
 }

@@ -28,8 +28,9 @@ import { silentLogger } from '../base/logger.ts';
 import { SHARED_FIELDS } from '../shared-config/shared.ts';
 import { warningAtValue, type Finding } from '../config-file/finding.ts';
 import type { Config } from '../syncer/config/config.ts';
-import { asJson, isOfKind, type KubeObject, type Resource } from '../kube/object.ts';
-import { PATCHED_KINDS, type PatchedKey } from '../syncer/kinds/synced-kinds.ts';
+import { asJson, isOfKind, type KubeObject } from '../kube/object.ts';
+import type { SyncableKind } from '../syncer/kinds/kind.ts';
+import { SYNCABLE_KINDS } from '../syncer/kinds/synced-kinds.ts';
 import { sampleValues } from '../syncer/patch/check-patch.ts';
 import { compilePatches, type CompiledPatch } from '../syncer/patch/compile.ts';
 import { isListPath } from '../syncer/patch/empty-lists.ts';
@@ -142,8 +143,7 @@ function counted(count: number, word: string): string {
 const SAMPLE = { apiVersion: 'v1', metadata: { name: 'web', namespace: 'default' } };
 
 interface SampledPatch {
-  readonly list: PatchedKey;
-  readonly resource: Resource;
+  readonly kind: SyncableKind;
   readonly patch: CompiledPatch;
   readonly forward: Program;
   /** Undefined: there is no way back. */
@@ -170,8 +170,8 @@ async function sampleWarnings(config: Config, file: string | undefined): Promise
     logger: silentLogger,
   });
   const findings: Finding[] = [];
-  const warn = ({ list, patch }: SampledPatch, key: string, message?: string, offset?: number): void => {
-    const path = ['sync', 'toHost', list, 'patches', patch.index, key];
+  const warn = ({ kind, patch }: SampledPatch, key: string, message?: string, offset?: number): void => {
+    const path = ['sync', 'toHost', kind.key, 'patches', patch.index, key];
     if (message !== undefined) findings.push(warningAtValue(path, message, offset));
   };
   for (const patch of lists) {
@@ -192,14 +192,14 @@ async function sampleWarnings(config: Config, file: string | undefined): Promise
 
 function sampledPatches({ sync }: Config): readonly SampledPatch[] {
   let programs = 0;
-  return PATCHED_KINDS.flatMap(({ configKey: list, resource }) => {
-    const compiled = compilePatches(sync[list].patches, programs);
+  return SYNCABLE_KINDS.flatMap((kind) => {
+    const compiled = compilePatches(sync[kind.key].patches, programs);
     programs += compiled.programs.length;
     return compiled.patches.flatMap((patch) => {
       const { toHost, toVirtual } = patch.actions;
       if (toHost.kind !== 'evaluate') return [];
       const reverse = toVirtual.kind === 'evaluate' ? toVirtual.program : undefined;
-      return [{ list, resource, patch, forward: toHost.program, reverse }];
+      return [{ kind, patch, forward: toHost.program, reverse }];
     });
   });
 }
@@ -222,12 +222,12 @@ async function objectsOfTestCases(file: string): Promise<readonly KubeObject[]> 
 
 /** Of an expression that fails on every sample. */
 async function failureOnAll(
-  { resource, patch, forward }: SampledPatch,
+  { kind, patch, forward }: SampledPatch,
   objects: readonly KubeObject[],
   evaluator: Evaluator,
 ): Promise<string | undefined> {
-  const trial = trialOf(forward.expression, patch, resource.kind);
-  const values = [...(trial?.values ?? []), ...matchesIn(objects, resource, patch)];
+  const trial = trialOf(forward.expression, patch, kind.sample);
+  const values = [...(trial?.values ?? []), ...matchesIn(objects, kind, patch)];
   if (trial === undefined || values.length === 0) return undefined;
   const { errors } = await evaluate(evaluator, forward, values);
   const first = errors?.get(0);
@@ -241,11 +241,11 @@ function isCounted(error: EvaluateError | undefined, { counts }: Trial): boolean
 
 /** Values that the expression rejects or deletes are skipped. */
 async function firstMismatch(
-  { resource, patch, forward, reverse }: TwoWayPatch,
+  { kind, patch, forward, reverse }: TwoWayPatch,
   objects: readonly KubeObject[],
   evaluator: Evaluator,
 ): Promise<string | undefined> {
-  const values = [...matchesIn(objects, resource, patch), ...sampleValues(patch.segments)];
+  const values = [...matchesIn(objects, kind, patch), ...sampleValues(patch.segments)];
   const there = await evaluate(evaluator, forward, values);
   const kept = values.flatMap((value, at) => {
     const host = there.values[at] ?? null;
@@ -302,7 +302,7 @@ function literalsIn(filter: string): JsonValue[] {
 
 function matchesIn(
   objects: readonly KubeObject[],
-  resource: Resource,
+  { resource }: SyncableKind,
   { paths }: CompiledPatch,
 ): JsonValue[] {
   return objects

@@ -10,6 +10,7 @@ import {
 } from '../base/json.ts';
 import type { ConfigProblem } from '../base/errors.ts';
 import type { Config } from '../syncer/config/config.ts';
+import { SYNCED_KEYS } from '../syncer/kinds/synced-kinds.ts';
 import { mergeConfig } from '../config-file/merge.ts';
 import { vclusterDefaults } from '../shared-config/vcluster-values.ts';
 import type { MemberConfig } from './member-config.ts';
@@ -25,8 +26,7 @@ export function encodeMemberConfig(read: MemberConfig): string {
   if (read.config === undefined) return encoded({ invalid: shortened(read.invalid, REASON_CHARS_MAX) });
   const { config, warnings } = read;
   const values = withoutDefaults(config.vclusterValues, vclusterDefaults());
-  const { patches } = config.sync.endpoints;
-  if (isLongerThan([values, patches, config.sync.endpointSlices.patches, config.sync.services.patches]))
+  if (isLongerThan([values, ...SYNCED_KEYS.map((key) => config.sync[key].patches)]))
     return encoded({
       invalid: `the values have more than ${CHARS_MAX} characters after aliases are expanded: shorten them`,
     });

@@ -9,6 +9,7 @@ import type { ConfigText } from '../shared-config/layers.ts';
 import type { Override } from '../config-file/overrides.ts';
 import { parseSync } from '../syncer/config/parse.ts';
 import { SYNC_FIELDS } from '../syncer/config/schema-syncer.ts';
+import { SHARED_KEYS, SYNCED_KEYS } from '../syncer/kinds/synced-kinds.ts';
 import { describeProblem } from '../config-file/source-file.ts';
 import { withoutHeading } from '../shared-config/vcluster-values.ts';
 import type { NamespacedName } from '../kube/object.ts';
@@ -66,7 +67,7 @@ export function memberConfig(sources: MemberSources): MemberConfig {
   return { config: { ...config, defaults: {}, name: vcluster.name }, warnings: problems };
 }
 
-const PLAIN_VALUES = 'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: false}}}';
+const PLAIN_VALUES = `sync: {toHost: {${SHARED_KEYS.map((key) => `${key}: {enabled: false}`).join(', ')}}}`;
 
 /** Of a vCluster of which the values are not known. Undefined if the defaults are invalid, which the loader rejects. */
 export function plainMemberConfig(sources: Omit<MemberSources, 'values' | 'overlay'>): Config | undefined {
@@ -126,10 +127,9 @@ function notHere({ sync }: Config): Finding[] {
 /** The longest ones take some 40 ms to compile, in which nothing else runs, and run on each object. */
 const PATCHES_CHARS_MAX = 32 * 1024;
 
-function longPatches({ sync: { endpoints, endpointSlices, services } }: Config): Finding[] {
-  const lists = { endpoints, endpointSlices, services };
-  const chars = JSON.stringify(Object.values(lists).map(({ patches }) => patches)).length;
-  const key = Object.entries(lists).find(([, { patches }]) => patches.length > 0)?.[0];
+function longPatches({ sync }: Config): Finding[] {
+  const chars = JSON.stringify(SYNCED_KEYS.map((key) => sync[key].patches)).length;
+  const key = SYNCED_KEYS.find((one) => sync[one].patches.length > 0);
   if (key === undefined || chars <= PATCHES_CHARS_MAX) return [];
   const message = `the patches of a member have ${chars} characters as JSON, more than ${PATCHES_CHARS_MAX}: shorten them`;
   return [errorAtKey(['sync', 'toHost', key, 'patches'], message)];

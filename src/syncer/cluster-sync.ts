@@ -21,7 +21,7 @@ import {
 import { VirtualIdentity } from './virtual-identity.ts';
 import { createSandbox } from './sandbox/sandbox.ts';
 import { DryRun, type DryRunRow } from './reconcile/dry-run.ts';
-import { syncedKinds } from './kinds/synced-kinds.ts';
+import { SHARED_KEYS, syncedKinds } from './kinds/synced-kinds.ts';
 import { checkNamespaceMappings } from './translate/namespace-mappings.ts';
 import { LEASES } from '../kube/lease.ts';
 import { NAMESPACES } from '../kube/object.ts';
@@ -323,10 +323,8 @@ async function exceeded(budget: CacheBudget): Promise<string> {
 
 async function prepareGeneration(options: GenerationOptions): Promise<Generation> {
   if (syncedKinds(options.config).length > 0) return await createGeneration(options);
-  options.logger.warn(
-    {},
-    'sync.toHost.endpoints.enabled and sync.toHost.endpointSlices.enabled are false: nothing is synced',
-  );
+  const settings = SHARED_KEYS.map((key) => `sync.toHost.${key}.enabled`).join(' and ');
+  options.logger.warn({}, `${settings} are false: nothing is synced`);
   return IDLE_GENERATION;
 }
 

@@ -1,11 +1,10 @@
 /** Reports copies of kinds that are not synced. They stay on the host as they are, until a user enables their sync or removes them. */
 
 import { messageOf } from '../base/errors.ts';
-import { PATCHED_KEYS } from './config/sync-fields.ts';
-import { ENDPOINT_SLICES, type KubeObject, type Resource } from '../kube/object.ts';
+import type { KubeObject, Resource } from '../kube/object.ts';
 import type { GenerationOptions } from './generation.ts';
-import { exclusion } from './kinds/endpoint-slices.ts';
-import { PATCHED_KINDS, SYNCABLE_RESOURCES, syncedKinds } from './kinds/synced-kinds.ts';
+import type { SyncableKind } from './kinds/kind.ts';
+import { isSharedKey, SYNCABLE_KINDS, syncedKinds } from './kinds/synced-kinds.ts';
 import { CLEANUP, listMarked } from './reconcile/marked-copies.ts';
 import { namedVirtual } from './translate/bookkeeping.ts';
 import { hostNamespaces } from './translate/namespace-mappings.ts';
@@ -51,27 +50,26 @@ export async function copiesLeft(
 ): Promise<readonly CopiesLeft[]> {
   const { config } = options;
   const synced = syncedKinds(config).map(({ kind }) => kind.resource.plural);
-  const others = SYNCABLE_RESOURCES.filter(({ plural }) => !synced.includes(plural));
-  return (await Promise.all(others.map((resource) => leftOf(resource, options, failed)))).flat();
+  const others = SYNCABLE_KINDS.filter(({ resource }) => !synced.includes(resource.plural));
+  return (await Promise.all(others.map((kind) => leftOf(kind, options, failed)))).flat();
 }
 
 async function leftOf(
-  resource: Resource,
+  { key, resource, isAdopted }: SyncableKind,
   options: CopiesOptions,
   failed: (kind: string, error: unknown) => void,
 ): Promise<readonly CopiesLeft[]> {
   const { kind } = resource;
-  // Copies of other kinds without our record are vCluster's to keep.
-  const key = PATCHED_KEYS.find((shared) =>
-    PATCHED_KINDS.some((patched) => patched.resource === resource && patched.configKey === shared),
-  );
-  if (key !== undefined && options.config.sync.syncedByVcluster?.includes(key) === true) return [];
+  if (options.config.sync.syncedByVcluster?.includes(key) === true) return [];
   try {
     const copies = await copiesOf(resource, options);
     const own = copies.filter((object) => recordOf(object) !== undefined);
-    const others = copies.filter((object) => !own.includes(object) && !isKeptByController(object, resource));
-    const setting = key && `sync.toHost.${key}.enabled`;
-    return [{ kind, own: own.length, others: key === undefined ? 0 : others.length, setting }];
+    const others = copies.filter((object) => !own.includes(object) && isAdopted?.(object) !== true);
+    // Copies of other kinds without our record are vCluster's to keep.
+    const left = isSharedKey(key)
+      ? { others: others.length, setting: `sync.toHost.${key}.enabled` }
+      : { others: 0, setting: undefined };
+    return [{ kind, own: own.length, ...left }];
   } catch (error) {
     failed(kind, error);
     return [];
@@ -87,9 +85,4 @@ async function copiesOf(
   const marked = await listMarked(clients.host, resource, { vcluster: config.name, namespaces });
   // Slices that the host mirrors from a copy have its annotations, but name another kind.
   return marked.filter((object) => namedVirtual(object, resource, names) !== undefined);
-}
-
-/** The host's own controllers update a slice that they have adopted. */
-function isKeptByController(object: KubeObject, { plural }: Resource): boolean {
-  return plural === ENDPOINT_SLICES.plural && exclusion(object, { isEndpointsSynced: true }) !== undefined;
 }

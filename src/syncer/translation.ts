@@ -5,6 +5,7 @@ import { mergeConfig } from '../config-file/merge.ts';
 import { Fields } from '../config-file/finding.ts';
 import type { Config } from './config/config.ts';
 import type { SyncedKind } from './kinds/kind.ts';
+import { isCopiedByKind, SHARED_KEYS } from './kinds/synced-kinds.ts';
 import type { PipelineOptions } from './patch/pipeline.ts';
 import type { ReferenceRules } from './patch/reference-translation.ts';
 import type { SandboxOptions } from './sandbox/sandbox.ts';
@@ -26,6 +27,7 @@ export function createTranslators(config: Config): Translators {
     mode: sync.namespaces,
     referenceNaming: config.references.naming,
     // Without vCluster, which copies the Services and Pods of a virtual cluster.
+    isCopiedByKind,
     arePodsCopied: config.services.mode !== 'sync',
   });
   return { names, labels: createLabelTranslator(config.name, sync.namespaces, config.metadata) };
@@ -65,7 +67,7 @@ function loadedByVcluster({ name, sync, vclusterValues }: Config): JsonObject {
   const account = new Fields(vclusterValues).text('controlPlane.advanced.workloadServiceAccount.name');
   const { syncedByVcluster: theirs } = sync;
   const isOn = (key: string): JsonObject => (theirs === undefined ? {} : { enabled: theirs.includes(key) });
-  const kinds = { endpoints: isOn('endpoints'), endpointSlices: isOn('endpointSlices') };
+  const kinds = Object.fromEntries(SHARED_KEYS.map((key) => [key, isOn(key)]));
   const all =
     sync.namespaces.kind === 'mappings' ? { secrets: { all: true }, configMaps: { all: true } } : {};
   return mergeConfig(vclusterValues, {

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { jsonEquals, valueAt, type JsonValue } from '../../src/base/json.ts';
-import { SLICE_RIGHTS } from '../../src/cli/migration.ts';
+import { keptRights } from '../../src/cli/migration.ts';
 
+const SLICE_RIGHTS = keptRights(['endpointSlices']);
 const RIGHTS = valueAt(SLICE_RIGHTS, ['rbac']) ?? null;
 const ROOT = join(import.meta.dirname, '..', '..');
 const NOTES = 'charts/endpoint-syncer/templates/NOTES.txt';

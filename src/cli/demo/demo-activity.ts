@@ -2,6 +2,7 @@
 
 import { plainLines, plainText } from '../../base/excerpt.ts';
 import { objectKey, parseKey, type KubeObject } from '../../kube/object.ts';
+import { SYNCABLE_RESOURCES } from '../../syncer/kinds/synced-kinds.ts';
 import type { LogFields, Logger } from '../../base/logger.ts';
 import { resourceName, type ListedRow, type Listing } from '../output/listing.ts';
 import { SCHEMA_MODELINE } from '../schema.ts';
@@ -112,7 +113,8 @@ function subjectOf({ controller, key }: LogFields): string {
 function idOf(fields: LogFields): string {
   const subject = subjectOf(fields).replace(/^v1 /, '');
   if (subject.includes(' ')) return subject;
-  return `${fields['controller'] === 'endpointslices' ? 'EndpointSlice' : 'Endpoints'} ${subject}`;
+  const resource = SYNCABLE_RESOURCES.find(({ plural }) => plural === fields['controller']);
+  return `${resource?.kind ?? 'Endpoints'} ${subject}`;
 }
 
 export function listSamples(

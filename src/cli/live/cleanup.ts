@@ -15,7 +15,7 @@ import {
 import { LEASES } from '../../kube/lease.ts';
 import { isConflict, isForbidden, isNotFound } from '../../kube/status-error.ts';
 import type { ClusterName } from '../../kube/types.ts';
-import { SYNCABLE_RESOURCES, syncedKinds, STATUS_PATCHES } from '../../syncer/kinds/synced-kinds.ts';
+import { SYNCABLE_KINDS, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
@@ -173,7 +173,7 @@ async function unusedIn(snapshot: Snapshot): Promise<(one: CreatedObject) => boo
   const unreferenced = new Set(deleted.map(({ before }) => before?.metadata.uid));
   return ({ resource: { plural }, object, isUnmapped = false }) => {
     if (isUnmapped || unreferenced.has(object.metadata.uid)) return true;
-    const isSyncable = SYNCABLE_RESOURCES.some((one) => one.plural === plural);
+    const isSyncable = SYNCABLE_KINDS.some(({ resource }) => resource.plural === plural);
     return isSyncable && !synced.has(plural) && !imported.has(plural);
   };
 }
@@ -370,7 +370,7 @@ function copiedStatus(
   { plural }: Resource,
   readVirtual: () => KubeObject | undefined,
 ): Pick<CreatedObject, 'status'> {
-  const patchOf = STATUS_PATCHES.get(plural);
+  const patchOf = SYNCABLE_KINDS.find(({ resource }) => resource.plural === plural)?.statusPatch;
   const virtual = patchOf && readVirtual();
   if (virtual === undefined || patchOf === undefined || patchOf(virtual, copy) !== undefined) return {};
   const patch = patchOf(virtual, undefined);

@@ -13,12 +13,11 @@ import { systemClock } from '../../base/clock.ts';
 import { textAt, type JsonObject } from '../../base/json.ts';
 import { createLogger } from '../../base/logger.ts';
 import { endpointsKind } from '../../syncer/kinds/endpoints.ts';
-import { serviceValidation } from '../../syncer/kinds/services.ts';
-import { patchedKinds } from '../../syncer/kinds/synced-kinds.ts';
+import { patchedKinds, validationOf } from '../../syncer/kinds/synced-kinds.ts';
 import { compilePatches } from '../../syncer/patch/compile.ts';
 import { createPatchPipeline } from '../../syncer/patch/pipeline.ts';
 import type { Direction, PatchedObject } from '../../syncer/patch/types.ts';
-import { byNewestVersion, validateObject } from '../../syncer/patch/validate-object.ts';
+import { byNewestVersion } from '../../syncer/patch/validate-object.ts';
 import { asObject, isOfKind } from '../../kube/object.ts';
 import { plainText } from '../../base/excerpt.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
@@ -126,7 +125,7 @@ async function apply(
   { hostObject, virtualObject }: ObjectContext,
 ): Promise<PatchedObject> {
   const config = withHostNamespace(settings.config);
-  const kind = patchedKinds(config).find(({ resource }) => isOfKind(asObject(object), resource))?.configKey;
+  const kind = patchedKinds(config).find(({ resource }) => isOfKind(asObject(object), resource))?.key;
   // An object of a kind without patches of its own gets those of Endpoints.
   const patches = settings.patches ?? config.sync[kind ?? 'endpoints'].patches;
   const compiled = compilePatches(patches, 0, config.patches.missingPaths);
@@ -147,9 +146,7 @@ async function apply(
     references: { ...options.references, skipPodTargetRefs: false },
     // The result is that of all patches, or an error.
     onError: 'object',
-    validate: byNewestVersion(
-      kind === 'services' ? serviceValidation(config.services.allow) : validateObject,
-    ),
+    validate: byNewestVersion(validationOf(object, config)),
   });
   const { names } = options.references;
   const direction: Direction = flags.reverse ? 'toVirtual' : 'toHost';

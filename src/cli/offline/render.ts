@@ -10,6 +10,7 @@ import { type ExitWith, describeFailure, showProgress, tell } from '../output/te
 import { readObjects, printObject } from '../output/objects.ts';
 import { warnOfOlder } from '../output/older-versions.ts';
 import { NO_EFFECT } from '../../syncer/kinds/kind.ts';
+import { SHARED_KEYS } from '../../syncer/kinds/synced-kinds.ts';
 import {
   placedWorld,
   renderToHost,
@@ -53,7 +54,7 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
   const total = given.filter(isSyncedBy(config)).length;
   if (kinds.length === 0)
     tell(
-      'no kind is synced: set sync.toHost.endpoints.enabled or sync.toHost.endpointSlices.enabled to true',
+      `no kind is synced: set ${SHARED_KEYS.map((key) => `sync.toHost.${key}.enabled`).join(' or ')} to true`,
     );
   else if (total === 0)
     tell(`note: no ${kinds.join(' or ')} in ${flags.filename.join(', ')}, nothing to render`);

@@ -6,9 +6,10 @@ import type { Config } from '../../syncer/config/config.ts';
 import { asJson, asObject, groupOf, isOfKind, type KubeObject, objectKey } from '../../kube/object.ts';
 import {
   patchedKinds,
-  type PatchedKey,
   disablingSetting,
   SYNCABLE_RESOURCES,
+  SYNCED_KEYS,
+  type SyncedKey,
 } from '../../syncer/kinds/synced-kinds.ts';
 import {
   type PatchTrace,
@@ -200,7 +201,7 @@ interface EditedConfig {
   /** Undefined when any problem is an error. */
   readonly config: Config | undefined;
   /** The key that a list of patches belongs to; undefined: the editor holds a configuration. */
-  readonly patchList: PatchedKey | undefined;
+  readonly patchList: SyncedKey | undefined;
   readonly problems: readonly ConfigProblem[];
 }
 
@@ -231,14 +232,12 @@ function wholeConfig(text: string, value: JsonObject, base: Config): EditedConfi
 function patchesOnly(text: string, objects: readonly KubeObject[], base: Config): EditedConfig {
   const patched = patchedKinds(base);
   const [first] = objects.flatMap((object) => patched.filter(({ resource }) => isOfKind(object, resource)));
-  const patchList = first?.configKey ?? 'endpoints';
+  const patchList = first?.key ?? 'endpoints';
   const { patches, problems } = parsePatchFile({ text, file: 'patches' }, patchList);
-  const { endpoints, endpointSlices, services } = base.sync;
+  const others = SYNCED_KEYS.map((key) => [key, { ...base.sync[key], patches: [] }] as const);
   const sync = {
     ...base.sync,
-    endpoints: { ...endpoints, patches: [] },
-    endpointSlices: { ...endpointSlices, patches: [] },
-    services: { ...services, patches: [] },
+    ...Object.fromEntries(others),
     [patchList]: { enabled: true, patches },
   };
   const isValid = !problems.some(({ severity }) => severity === 'error');

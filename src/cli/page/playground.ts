@@ -12,6 +12,8 @@ import { readFileSync } from 'node:fs';
 import { parseYaml } from '../../base/yaml/document.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { configJsonSchema } from '../config/schema.ts';
+import { apiVersionOf } from '../../kube/object.ts';
+import { isSharedKey, SYNCABLE_KINDS } from '../../syncer/kinds/synced-kinds.ts';
 import type { PatchConfig } from '../../syncer/patch/patch-schema.ts';
 import { printObject } from '../output/objects.ts';
 import { stopSignals } from '../process-lifecycle.ts';
@@ -99,7 +101,7 @@ interface PageExample extends JsonObject {
 }
 
 interface ExamplesFile {
-  readonly samples: Readonly<Record<'web' | 'slice' | 'service', string>>;
+  readonly samples: Readonly<Record<string, string>>;
   readonly examples: readonly (Pick<PageExample, 'title' | 'patches'> & {
     readonly virtual?: readonly string[];
     readonly host?: string;
@@ -115,7 +117,7 @@ export function pageExamples(): Pick<ExamplesFile, 'samples'> & {
   const { samples, examples } = parseYaml(text).json as unknown as ExamplesFile; // our own file
   return {
     samples,
-    examples: examples.map(({ virtual = [samples.web], host = '', isReverse = false, ...one }) => ({
+    examples: examples.map(({ virtual = [samples['web'] ?? ''], host = '', isReverse = false, ...one }) => ({
       ...one,
       virtual: virtual.join('---\n'),
       host,
@@ -144,29 +146,30 @@ export function startState(config: Config, sample?: string): JsonValue {
   return { ...names, isDemo: sample !== undefined, examples, definitions };
 }
 
-/** An object of each kind that the configuration patches, and the Endpoints without which a Service is not copied. */
-function patchedSamples({ sync }: Config, { web, slice, service }: ExamplesFile['samples']): string {
-  const { endpoints, endpointSlices, services } = sync;
-  const patched = [
-    { patches: [...endpoints.patches, ...services.patches], sample: web },
-    { patches: endpointSlices.patches, sample: slice },
-    { patches: services.patches, sample: service },
-  ];
-  return patched.flatMap(({ patches, sample }) => (patches.length === 0 ? [] : [sample])).join('---\n');
+/** An object of each kind that the configuration patches, and those without which it is not copied. */
+function patchedSamples({ sync }: Config, samples: ExamplesFile['samples']): string {
+  const patched = SYNCABLE_KINDS.filter(({ key }) => sync[key].patches.length > 0);
+  const names = new Set(patched.flatMap(({ examples = [] }) => examples));
+  const others = patched.filter(({ examples }) => examples === undefined);
+  return [
+    ...Object.entries(samples).flatMap(([name, sample]) => (names.has(name) ? [sample] : [])),
+    ...others.map(({ resource, sample }) => {
+      const { kind } = resource;
+      const metadata = { name: 'web', namespace: 'shop' };
+      return printObject({ apiVersion: apiVersionOf(resource), kind, metadata, ...sample }, 'yaml');
+    }),
+  ].join('---\n');
 }
 
 /** A list of patches where only Endpoints have some, else the part of the configuration that the editor can hold; undefined: there are none. */
 function configuredPatches({ sync, services }: Config): JsonObject | undefined {
-  const { endpoints, endpointSlices, services: servicesSync } = sync;
-  if (endpointSlices.patches.length + servicesSync.patches.length === 0)
-    return endpoints.patches.length === 0 ? undefined : { patches: plain(endpoints).patches };
-  const toHost = {
-    endpoints: plain(endpoints),
-    endpointSlices: plain(endpointSlices),
-    ...(servicesSync.patches.length > 0 && { services: plain(servicesSync) }),
-  };
+  const { endpoints } = sync;
+  const patched = SYNCABLE_KINDS.filter(({ key }) => sync[key].patches.length > 0);
+  if (patched.every(({ key }) => key === 'endpoints'))
+    return patched.length === 0 ? undefined : { patches: plain(endpoints).patches };
+  const shown = SYNCABLE_KINDS.filter((kind) => isSharedKey(kind.key) || patched.includes(kind));
   return {
-    sync: { toHost },
+    sync: { toHost: Object.fromEntries(shown.map(({ key }) => [key, plain(sync[key])])) },
     endpointSyncer: { services: { mode: services.mode, allow: [...services.allow] } },
   };
 }

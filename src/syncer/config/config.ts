@@ -11,21 +11,13 @@ import {
   ownValue,
 } from '../../base/json.ts';
 import { type ConfigPath, formatPath } from '../../config-file/finding.ts';
-import type { PatchConfig } from '../patch/patch-schema.ts';
+import type { KindSettings } from '../kinds/kind.ts';
+import type { SyncedKey } from '../kinds/synced-kinds.ts';
 import type { NamespaceMode } from '../translate/types.ts';
 import type { syncerSchema } from './schema-syncer.ts';
 
-export interface SyncedKindConfig {
-  readonly enabled: boolean;
-  readonly patches: readonly PatchConfig[];
-}
-
 /** What the engine needs of vCluster's own format, `sync` and `experimental`. */
-export interface SyncConfig {
-  readonly endpoints: SyncedKindConfig;
-  readonly endpointSlices: SyncedKindConfig;
-  /** Without patches where vCluster syncs Services: they are vCluster's. */
-  readonly services: SyncedKindConfig;
+export interface SyncConfig extends Readonly<Record<SyncedKey, KindSettings>> {
   /** The keys of the kinds that both can sync and that vCluster's own values enable; undefined without these values. */
   readonly syncedByVcluster: readonly string[] | undefined;
   readonly namespaces: NamespaceMode;

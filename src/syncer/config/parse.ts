@@ -14,13 +14,15 @@ import {
 } from '../../shared-config/layers.ts';
 import { isOtherFile, vclusterConfigOf, vclusterDefaults } from '../../shared-config/vcluster-values.ts';
 import type * as z from 'zod';
+import type { KindSettings } from '../kinds/kind.ts';
+import { SHARED_KEYS, SYNCED_KEYS, type SyncedKey } from '../kinds/synced-kinds.ts';
 import type { NamespaceMode } from '../translate/types.ts';
 import { NO_COMPANION, type Config, type SyncConfig } from './config.ts';
 import { isFleet, refusedFleet } from './fleet-rules.ts';
 import { checkPatches } from './patch-rules.ts';
 import { checkRules } from './rules.ts';
 import { namelessSections, syncSections } from './schema.ts';
-import { PATCHED_KEYS, patchedKeys, syncsServices } from './sync-fields.ts';
+import { patchedKeys, syncsServices } from './sync-fields.ts';
 import { configWarnings, syncedByVcluster, unsyncedServices, vclusterFindings } from './warnings.ts';
 
 export interface SyncOptions {
@@ -34,8 +36,8 @@ export interface SyncOptions {
   readonly fileExists?: (path: string) => boolean;
 }
 
-/** Only its own file says what this program syncs, see {@link PATCHED_KEYS}. */
-export const NOT_INHERITED: readonly ConfigPath[] = PATCHED_KEYS.map((key) => [
+/** Only its own file says what this program syncs, see {@link SHARED_KEYS}. */
+export const NOT_INHERITED: readonly ConfigPath[] = SHARED_KEYS.map((key) => [
   'sync',
   'toHost',
   key,
@@ -108,13 +110,15 @@ function syncConfig(
   { sync, experimental }: Pick<Sections, 'sync' | 'experimental'>,
   vclusterValues: JsonObject,
 ): Omit<SyncConfig, 'syncedByVcluster'> {
-  const { endpoints, endpointSlices, services, namespaces } = sync.toHost;
+  const { toHost } = sync;
+  const kinds = SYNCED_KEYS.map((key): [SyncedKey, KindSettings] => {
+    const { enabled, patches } = toHost[key];
+    return [key, { enabled, patches }];
+  });
   const values = new Fields(vclusterValues);
   return {
-    endpoints,
-    endpointSlices,
-    services: { enabled: services.enabled, patches: services.patches },
-    namespaces: namespaceMode(namespaces, experimental.multiNamespaceMode.enabled),
+    ...(Object.fromEntries(kinds) as Record<SyncedKey, KindSettings>), // an entry for each
+    namespaces: namespaceMode(toHost.namespaces, experimental.multiNamespaceMode.enabled),
     enabledResources: enabledKeys(values.object('sync.toHost')),
     enabledCustomResources: enabledKeys(values.object('sync.toHost.customResources')),
   };

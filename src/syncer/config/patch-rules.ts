@@ -11,8 +11,8 @@ import {
 } from '../../config-file/finding.ts';
 import { show } from '../../config-file/schema-fields.ts';
 import type { StringMap } from '../../kube/object.ts';
-import { PATCHED_KINDS } from '../kinds/synced-kinds.ts';
-import { checkPatch, pathSegments, type KnownFields, type PathSegment } from '../patch/check-patch.ts';
+import { SHARED_KINDS, syncableKind } from '../kinds/synced-kinds.ts';
+import { checkPatch, pathSegments, type PathSegment } from '../patch/check-patch.ts';
 import {
   ONE_MODE,
   patchSchema,
@@ -21,9 +21,6 @@ import {
   type PatchConfig,
 } from '../patch/patch-schema.ts';
 import { isProtected } from '../patch/protect.ts';
-
-/** The content of Endpoints and of EndpointSlices. */
-const CONTENT_MEMBERS = ['subsets', 'endpoints', 'ports'];
 
 /**
  * Checks a list of patches at `path`; entries that are not mappings are reported by the schema check. `list`: the key of `sync.toHost` that has it;
@@ -41,23 +38,16 @@ export function checkPatches(patches: JsonValue | undefined, path: ConfigPath, l
 function checkEntry(entry: JsonObject, path: ConfigPath, list: string | undefined): Finding[] {
   const findings: Finding[] = [...ONE_MODE.check(entry, path), ...WHOLE_REFERENCE.check(entry, path)];
   const target = textMember(entry, 'path');
-  if (target !== undefined)
-    findings.push(
-      ...checkTarget(target, path),
-      ...(list === 'services' ? checkServiceTarget(target, path) : []),
-    );
+  if (target !== undefined) findings.push(...checkTarget(target, path));
   const patch = patchOf(entry);
   if (patch === undefined) return findings;
-  findings.push(...checkHostOwned(patch, path, list));
-  for (const { field, message, offset, severity } of checkPatch(patch, fieldsOf(list))) {
+  const kind = syncableKind(list);
+  const limits = kind ?? { members: SHARED_KINDS.flatMap(({ members }) => members) };
+  for (const { field, message, offset, severity } of checkPatch(patch, kind?.fields, limits)) {
     const finding = errorAtValue([...path, ...field.split('.')], message, offset);
     findings.push(severity === undefined ? finding : { ...finding, severity });
   }
   return findings;
-}
-
-function fieldsOf(list: string | undefined): KnownFields | undefined {
-  return PATCHED_KINDS.find(({ configKey }) => configKey === list)?.fields;
 }
 
 const SERVER_SETS_IT = 'each API server sets its own';
@@ -86,43 +76,6 @@ function checkTarget(target: string, path: ConfigPath): Finding[] {
   if (isProtected([first, second])) return refuse(`metadata.${second}`);
   const isBookkeeping = typeof third === 'string' && isProtected([first, second, third]);
   return isBookkeeping ? refuse(`the bookkeeping key ${show(third)}`) : [];
-}
-
-const ALLOCATED = 'the host allocates its own';
-/** Paths of the copy of a Service that no patch may set, with the reason; `*` is any index. */
-const HOST_FIELDS: Readonly<Record<string, string>> = {
-  status: 'each cluster keeps its own',
-  'spec.selector': 'a selector would match Pods of the host',
-  'spec.clusterIP': ALLOCATED,
-  'spec.clusterIPs': ALLOCATED,
-  'spec.ipFamilies': ALLOCATED,
-  'spec.healthCheckNodePort': ALLOCATED,
-  'spec.ports.*.nodePort': ALLOCATED,
-};
-
-function checkServiceTarget(target: string, path: ConfigPath): Finding[] {
-  const segments = pathSegments(target);
-  if (segments === undefined) return [];
-  const steps = segments.map((step) => (typeof step === 'string' && !/^\d+$/.test(step) ? step : '*'));
-  const field = Object.keys(HOST_FIELDS).find((one) => `${steps.join('.')}.`.startsWith(`${one}.`));
-  if (field === undefined) return [];
-  return [errorAtValue([...path, 'path'], `${field} of a Service cannot be patched: ${HOST_FIELDS[field]}`)];
-}
-
-/** Without an `expression` the host keeps its own value, and a new copy has none. Of the whole content, that leaves an empty copy. */
-function checkHostOwned(patch: PatchConfig, path: ConfigPath, list: string | undefined): Finding[] {
-  if (patch.expression !== undefined || patch.reverseExpression === undefined) return [];
-  const segments = pathSegments(patch.path);
-  if (segments === undefined || segments.slice(1).some((segment) => segment !== null)) return [];
-  const [member = null] = segments;
-  const members = list === 'services' ? ['spec'] : CONTENT_MEMBERS;
-  const isContent = member === null || (typeof member === 'string' && members.includes(member));
-  if (segments.length > 2 || !isContent) return [];
-  const what = member === null ? 'the whole object' : `its ${member}`;
-  const message =
-    `with only a reverseExpression the host keeps ${what}, so every copy would be created without addresses ` +
-    'or ports: add expression: value, or name a path further down';
-  return [errorAtValue([...path, 'path'], message)];
 }
 
 /**

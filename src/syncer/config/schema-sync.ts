@@ -2,6 +2,9 @@
 
 import * as z from 'zod';
 import { flag, openSection, section } from '../../config-file/schema-fields.ts';
+import type { SyncableKind } from '../kinds/kind.ts';
+import { services } from '../kinds/services.ts';
+import { SHARED_KINDS, type SharedKey } from '../kinds/synced-kinds.ts';
 import { patchSchema } from '../patch/patch-schema.ts';
 import { NAMESPACE_MAPPINGS } from './rules.ts';
 
@@ -26,22 +29,24 @@ const namespaces = openSection('', {
   }),
 }).meta(NAMESPACE_MAPPINGS.schema);
 
+function sharedKind({ description, isEnabledByDefault }: SyncableKind) {
+  return section('', { enabled: flag(description, isEnabledByDefault), patches });
+}
+
+const sharedKinds = Object.fromEntries(SHARED_KINDS.map((one) => [one.key, sharedKind(one)])) as Record<
+  SharedKey,
+  ReturnType<typeof sharedKind>
+>; // an entry for each
+
 const toHost = openSection('', {
-  endpoints: section('', { enabled: flag('Whether Endpoints are synced to the host.', true), patches }),
-  endpointSlices: section('', {
-    enabled: flag(
-      'Whether EndpointSlices are synced to the host. Slices that a controller of the virtual cluster manages are not.',
-      true,
-    ),
-    patches,
-  }),
+  ...sharedKinds,
   namespaces,
   customResources: z
     .record(z.string(), z.looseObject({ enabled: flag('Whether this custom resource is synced.', false) }))
     .prefault({})
     .meta({ description: 'Custom resources by PLURAL.GROUP.' }),
   services: openSection('', {
-    enabled: flag('Whether this kind is synced to the host.', true),
+    enabled: flag(services.description, services.isEnabledByDefault),
     patches: patches.meta({
       description:
         'As for Endpoints, on paths of Services. They are applied with endpointSyncer.services: sync only; otherwise they are for vCluster.',

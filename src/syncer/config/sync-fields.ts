@@ -1,12 +1,11 @@
 /** Fields that decide which kinds and namespaces are synced, in a file that may be invalid elsewhere. */
 
 import type { Fields } from '../../config-file/finding.ts';
+import { SHARED_KEYS, syncableKind, SYNCED_KEYS, type SyncedKey } from '../kinds/synced-kinds.ts';
 
-/**
- * Kinds that this program patches, and that vCluster can sync too. `enabled: false` in vCluster's file leaves them to this program, so only its own
- * file enables or disables them.
- */
-export const PATCHED_KEYS = ['endpoints', 'endpointSlices'] as const;
+export function isEnabled(fields: Fields, key: SyncedKey): boolean {
+  return fields.isOn(`sync.toHost.${key}.enabled`, syncableKind(key)?.isEnabledByDefault);
+}
 
 /** This program copies Services, so their patches are its own. */
 export function syncsServices(fields: Fields): boolean {
@@ -15,8 +14,8 @@ export function syncsServices(fields: Fields): boolean {
 }
 
 /** The keys of `sync.toHost` whose patches this program applies. */
-export function patchedKeys(fields: Fields): readonly string[] {
-  return [...PATCHED_KEYS, ...(syncsServices(fields) ? ['services'] : [])];
+export function patchedKeys(fields: Fields): readonly SyncedKey[] {
+  return syncsServices(fields) ? SYNCED_KEYS : SHARED_KEYS;
 }
 
 /** More than one host namespace receives objects. */

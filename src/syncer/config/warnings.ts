@@ -13,9 +13,11 @@ import {
 import { knownKeys } from '../../config-file/schema-check.ts';
 import { keyMatcher } from '../../kube/names.ts';
 import { misspeltKeys, misspeltSections } from '../../shared-config/shared.ts';
+import { vclusterDefaults } from '../../shared-config/vcluster-values.ts';
+import { isSharedKey, kindsAt, SHARED_KEYS } from '../kinds/synced-kinds.ts';
 import { syncSections } from './schema.ts';
 import { EXCLUDED_ANNOTATIONS } from './schema-syncer.ts';
-import { PATCHED_KEYS, patchedKeys } from './sync-fields.ts';
+import { isEnabled, patchedKeys } from './sync-fields.ts';
 
 /**
  * `own` is the configuration file alone, `merged` with vCluster's values below it, both without empty keys; `defaults` is vCluster's whole
@@ -40,12 +42,11 @@ export function configWarnings(
 
 const FILES = ['endpointSyncer.virtual.kubeconfig', 'endpointSyncer.host.kubeconfig'];
 
-const KINDS = { endpoints: 'Endpoints', endpointSlices: 'EndpointSlices' };
-
 /** The keys of the kinds that vCluster syncs by its values, which have no empty keys. */
 export function syncedByVcluster(vcluster: JsonObject): readonly string[] {
-  const theirs = new Fields(vcluster);
-  return PATCHED_KEYS.filter((key) => theirs.isOn(`sync.toHost.${key}.enabled`, true));
+  const [theirs, defaults] = [new Fields(vcluster), new Fields(vclusterDefaults())];
+  const isOn = (name: string): boolean => theirs.isOn(name, defaults.isOn(name));
+  return SHARED_KEYS.filter((key) => isOn(`sync.toHost.${key}.enabled`));
 }
 
 /**
@@ -57,10 +58,10 @@ export function vclusterFindings(merged: JsonObject, vcluster: JsonObject, isSta
   const isError = isStart && fields.text('endpointSyncer.besideVcluster') !== 'force';
   const findings: Finding[] = [];
   const shared = syncedByVcluster(vcluster);
-  for (const key of PATCHED_KEYS) {
-    const kind = KINDS[key];
+  for (const key of SHARED_KEYS) {
+    const kind = kindsAt(key);
     const name = `sync.toHost.${key}.enabled`;
-    if (!shared.includes(key) || !fields.isOn(name, true)) continue;
+    if (!shared.includes(key) || !isEnabled(fields, key)) continue;
     const add = isError ? errorAtValue : warningAtValue;
     const here = `this program syncs ${kind}, and so does vCluster: disable one of the two, or set endpointSyncer.besideVcluster to force`;
     if (isError) findings.push({ ...add(pathOf(name), here), file: 'own' });
@@ -71,10 +72,10 @@ export function vclusterFindings(merged: JsonObject, vcluster: JsonObject, isSta
 }
 
 function syncedByNone(fields: Fields, shared: readonly string[]): Finding[] {
-  return PATCHED_KEYS.flatMap((key) => {
+  return SHARED_KEYS.flatMap((key) => {
     const name = `sync.toHost.${key}.enabled`;
-    if (shared.includes(key) || fields.isOn(name, true)) return [];
-    const message = `neither this program nor vCluster syncs ${KINDS[key]}, so existing copies on the host are no longer updated: set it to true here or in vCluster's values`;
+    if (shared.includes(key) || isEnabled(fields, key)) return [];
+    const message = `neither this program nor vCluster syncs ${kindsAt(key)}, so existing copies on the host are no longer updated: set it to true here or in vCluster's values`;
     return [{ ...warningAtValue(pathOf(name), message), file: 'own' as const }];
   });
 }
@@ -165,7 +166,7 @@ function misplaced(section: string, key: string): string | undefined {
   if (section === '' && key === 'toHost') return 'it belongs below sync';
   if (section === '' && knownKeys(['endpointSyncer'], syncSections).includes(key))
     return 'it belongs below endpointSyncer';
-  const isMisplaced = section !== 'sync.toHost' && PATCHED_KEYS.some((patched) => patched === key);
+  const isMisplaced = section !== 'sync.toHost' && isSharedKey(key);
   return isMisplaced ? 'it belongs below sync.toHost' : undefined;
 }
 
@@ -221,14 +222,14 @@ function constantExistence(own: Fields): Finding[] {
 }
 
 function whyUnused(own: Fields, direction: string, kind: string): string | undefined {
-  const isPatched = direction === 'toHost' && patchedKeys(own).includes(kind);
-  if (!isPatched) {
+  const patched = direction === 'toHost' ? patchedKeys(own).find((key) => key === kind) : undefined;
+  if (patched === undefined) {
     const kinds = patchedKeys(own).map((key) => `sync.toHost.${key}`);
     const named = [kinds.slice(0, -1).join(', '), ...kinds.slice(-1)]
       .filter((text) => text !== '')
       .join(' and ');
     return `this program applies the patches of ${named} only; move these to vCluster's own values`;
   }
-  const switchPath = `sync.${direction}.${kind}.enabled`;
-  return own.isOn(switchPath, true) ? undefined : `these patches are not applied: ${switchPath} is not true`;
+  if (isEnabled(own, patched)) return undefined;
+  return `these patches are not applied: sync.${direction}.${kind}.enabled is not true`;
 }

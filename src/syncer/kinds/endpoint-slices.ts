@@ -19,16 +19,21 @@ import type {
   VirtualPlace,
 } from '../translate/types.ts';
 import type { KnownFields } from '../patch/check-patch.ts';
-import { validateEndpointSlice } from '../patch/validate-object.ts';
+import { validateBy } from '../patch/validate-object.ts';
+import { sliceRules } from '../../kube/endpoint-rules.ts';
 import {
   HEADLESS_LABEL,
   OBJECT_FIELDS,
   PLAIN_KIND,
   PORT_FIELDS,
   REFERENCE_FIELDS,
+  SAMPLE_PORT,
+  SAMPLE_TARGET,
   scalars,
   serviceGate,
   type GateReason,
+  type Relations,
+  type SyncableKind,
   type SyncedKind,
   type UnmappedNamespace,
 } from './kind.ts';
@@ -42,7 +47,6 @@ import {
   serviceNameToVirtual,
   unmappedNamespaceOf,
   type NameAt,
-  type NeverCopied,
 } from './service-names.ts';
 import { sharedAddressNotice, type AddressHolder, type ServedAddress } from './shared-addresses.ts';
 
@@ -60,12 +64,10 @@ const ENDPOINTS_MEMBER = 'endpoints';
 const PORTS_MEMBER = 'ports';
 export const BY_SERVICE = 'service';
 
-export interface EndpointSliceOptions {
-  /** If Endpoints are synced too, the host mirrors their copies into slices itself. */
-  readonly isEndpointsSynced: boolean;
-  /** The Endpoints and the slices of a Service that are synced and give it addresses. */
-  readonly addressesOf: (service: ObjectKey) => Iterable<AddressHolder>;
-  readonly neverCopied: NeverCopied;
+export interface EndpointSliceOptions extends Pick<
+  Relations,
+  'isEndpointsSynced' | 'addressesOf' | 'neverCopied'
+> {
   readonly localServiceOf: LocalServiceOf;
 }
 
@@ -123,6 +125,37 @@ export const endpointSliceFields: KnownFields = {
       },
     },
     ports: { '*': PORT_FIELDS },
+  },
+};
+
+export const validateEndpointSlice = validateBy(sliceRules);
+
+export const endpointSlices: SyncableKind<'endpointSlices'> = {
+  key: 'endpointSlices',
+  description:
+    'Whether EndpointSlices are synced to the host. Slices that a controller of the virtual cluster manages are not.',
+  isEnabledByDefault: true,
+  resource: ENDPOINT_SLICES,
+  fields: endpointSliceFields,
+  members: endpointSliceContent.members,
+  create: ({ patches }, { localServiceOf, ...relations }) =>
+    createEndpointSliceKind({ ...relations, localServiceOf: localServiceOf(patches) }),
+  validation: () => validateEndpointSlice,
+  isAdopted: (host) => exclusion(host, { isEndpointsSynced: true }) !== undefined,
+  sample: {
+    addressType: 'IPv4',
+    endpoints: [{ ...SAMPLE_TARGET, addresses: ['192.0.2.1'] }],
+    ports: [SAMPLE_PORT],
+  },
+  examples: ['slice'],
+  migration: {
+    differences: [
+      { differs: "slices that controllers derive are left to the host's controllers", setting: '-' },
+    ],
+    // vCluster 0.37 reads EndpointSlices of the host whatever it syncs: without the rule, it does not become ready.
+    keptRules: [
+      { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['get', 'list', 'watch'] },
+    ],
   },
 };
 

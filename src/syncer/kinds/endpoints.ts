@@ -1,16 +1,11 @@
 /** Endpoints: `subsets` with Pod references. The Service of the same name decides whether they are synced. */
 
-import {
-  CONTROLLER_MANAGERS,
-  ENDPOINTS,
-  objectKey,
-  type KubeObject,
-  type ObjectKey,
-} from '../../kube/object.ts';
+import { CONTROLLER_MANAGERS, ENDPOINTS, objectKey, type KubeObject } from '../../kube/object.ts';
+import { ENDPOINTS_RULES } from '../../kube/endpoint-rules.ts';
 import type { RecordedEvent } from '../../kube/types.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { KnownFields } from '../patch/check-patch.ts';
-import { validateEndpoints } from '../patch/validate-object.ts';
+import { validateBy } from '../patch/validate-object.ts';
 import { asStored, isEmpty, listAt, memberOf, NO_CONTENT } from '../translate/content.ts';
 import { mapElements, mapTargetRef, podReferences, type MapTargetRef } from '../translate/pod-references.ts';
 import type { ConcretePath, ContentRules, ListElement } from '../translate/types.ts';
@@ -20,8 +15,12 @@ import {
   PLAIN_KIND,
   PORT_FIELDS,
   REFERENCE_FIELDS,
+  SAMPLE_PORT,
+  SAMPLE_TARGET,
   scalars,
   serviceGate,
+  type Relations,
+  type SyncableKind,
   type SyncedKind,
 } from './kind.ts';
 import { localTrafficNotice, type LocalServiceOf } from './local-traffic.ts';
@@ -66,13 +65,37 @@ export const endpointsFields: KnownFields = {
   },
 };
 
-export interface EndpointsOptions {
-  /** The slices of a Service that are synced. */
-  readonly slicesOf: (service: ObjectKey) => Iterable<AddressHolder>;
+export const validateEndpoints = validateBy(() => ENDPOINTS_RULES);
+
+export const endpoints: SyncableKind<'endpoints'> = {
+  key: 'endpoints',
+  description: 'Whether Endpoints are synced to the host.',
+  isEnabledByDefault: true,
+  resource: ENDPOINTS,
+  fields: endpointsFields,
+  members: endpointsContent.members,
+  create: ({ patches }, { slicesOf, localServiceOf }) =>
+    createEndpointsKind({ slicesOf, localServiceOf: localServiceOf(patches) }),
+  validation: () => validateEndpoints,
+  sample: { subsets: [{ addresses: [{ ...SAMPLE_TARGET, ip: '192.0.2.1' }], ports: [SAMPLE_PORT] }] },
+  examples: ['web'],
+  migration: {
+    differences: [
+      { differs: 'those without a Service are synced too', setting: 'endpointSyncer.requireService: true' },
+      {
+        differs: 'a copy that is deleted on the host is created again',
+        setting: 'endpointSyncer.onHostDelete: deleteVirtual',
+      },
+    ],
+    gains: ['Endpoints without a Service'],
+  },
+};
+
+interface EndpointsOptions extends Pick<Relations, 'slicesOf'> {
   readonly localServiceOf: LocalServiceOf;
 }
 
-export function createEndpointsKind({ slicesOf, localServiceOf }: EndpointsOptions): SyncedKind {
+function createEndpointsKind({ slicesOf, localServiceOf }: EndpointsOptions): SyncedKind {
   return {
     ...ENDPOINTS_KIND,
     noticesOf(virtual) {

@@ -1,11 +1,16 @@
-/** The interface between the engine and a synced kind. Each kind is one file of this folder; no other code branches on the kind. */
+/** The interfaces of a kind: what is known of it without a sync, and what the engine asks. Each kind is one file of this folder, and one line of
+ * `synced-kinds.ts`; no other code branches on the kind. */
 
 import type { RecordedEvent, IndexFunctions, Lister } from '../../kube/types.ts';
 import { asJson, type KubeObject, type ObjectKey, type Resource } from '../../kube/object.ts';
 import { objectField, type JsonObject } from '../../base/json.ts';
-import type { Fields } from '../patch/check-patch.ts';
+import type { Fields, KnownFields, PatchLimits } from '../patch/check-patch.ts';
+import type { PatchConfig } from '../patch/patch-schema.ts';
 import type { ValidateResult } from '../patch/pipeline.ts';
 import type { ContentRules, NameTranslator } from '../translate/types.ts';
+import type { AddressField } from './load-balancers.ts';
+import type { LocalServiceOf } from './local-traffic.ts';
+import type { AddressHolder } from './shared-addresses.ts';
 
 export type GateReason =
   | 'service has a selector'
@@ -43,6 +48,67 @@ export interface CopyAddress {
 export interface UnmappedNamespace {
   readonly namespace: string;
   readonly path: string;
+}
+
+/** Why a virtual Service has no copy and gets none; undefined: it has one, may get one, or does not exist. */
+export type NeverCopied = (service: ObjectKey) => GateReason | undefined;
+
+/** What the objects of one kind must know of those of others. Services are the virtual ones. */
+export interface Relations {
+  /** Endpoints are synced, too: the host mirrors their copies into slices itself. */
+  readonly isEndpointsSynced: boolean;
+  /** The synced slices of a Service. */
+  readonly slicesOf: (service: ObjectKey) => Iterable<AddressHolder>;
+  /** The synced Endpoints and slices that give a Service addresses. */
+  readonly addressesOf: (service: ObjectKey) => Iterable<AddressHolder>;
+  /** Endpoints of this key, or a slice of this Service, are synced. */
+  readonly hasSyncedEndpoints: (service: KubeObject) => boolean;
+  readonly neverCopied: NeverCopied;
+  /** `patches`: those of the objects behind the Service. */
+  readonly localServiceOf: (patches: readonly PatchConfig[]) => LocalServiceOf;
+}
+
+/** What a configuration says of one kind. */
+export interface KindSettings {
+  readonly enabled: boolean;
+  /** None of Services where vCluster syncs them: they are vCluster's. */
+  readonly patches: readonly PatchConfig[];
+}
+
+/** What it says of Services beside that. */
+export interface ServiceSettings {
+  readonly services: { readonly mode: 'vcluster' | 'sync'; readonly allow: readonly AddressField[] };
+}
+
+/** What is true of a kind without a sync. */
+export interface SyncableKind<K extends string = string> extends PatchLimits {
+  /** Of `sync.toHost`. */
+  readonly key: K;
+  /** Of `enabled`. */
+  readonly description: string;
+  readonly isEnabledByDefault: boolean;
+  readonly resource: Resource;
+  readonly fields: KnownFields;
+  create(settings: KindSettings, relations: Relations, config: ServiceSettings): SyncedKind;
+  validation(config: ServiceSettings): ValidateResult;
+  /** The setting by which the kind is left to others although it is enabled; undefined: this program syncs it. */
+  readonly leftBy?: (config: ServiceSettings) => string | undefined;
+  /** See `SyncedKind.statusPatch`. */
+  readonly statusPatch?: SyncedKind['statusPatch'];
+  /** A controller of the host has adopted the copy, and updates it. */
+  readonly isAdopted?: (host: KubeObject) => boolean;
+  /** Content of an object, on which expressions are tried. */
+  readonly sample: JsonObject;
+  /** Names of what the playground shows of the kind, in `examples.yaml`. Absent: the `sample`. */
+  readonly examples?: readonly string[];
+  /** What changes when this program syncs the kind in the place of vCluster; none for a kind that vCluster does not sync. */
+  readonly migration?: {
+    /** What differs, and the setting by which it does not. */
+    readonly differences: readonly { readonly differs: string; readonly setting: string }[];
+    readonly gains?: readonly string[];
+    /** Rights that vCluster's chart grants with its sync only, and that vCluster needs without it, too. */
+    readonly keptRules?: readonly JsonObject[];
+  };
 }
 
 export interface SyncedKind {
@@ -139,3 +205,11 @@ export const OBJECT_FIELDS = {
     ownerReferences: 'any',
   },
 } as const satisfies Fields;
+
+/** Of samples. */
+export const SAMPLE_PORT = { name: 'http', port: 80, protocol: 'TCP' };
+export const SAMPLE_TARGET = {
+  targetRef: { kind: 'Pod', name: 'web-0', namespace: 'default' },
+  nodeName: 'node',
+  hostname: 'web-0',
+};

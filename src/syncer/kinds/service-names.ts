@@ -6,10 +6,7 @@ import { keyOf, SERVICES, type ObjectKey } from '../../kube/object.ts';
 import type { RecordedEvent } from '../../kube/types.ts';
 import { parseServiceDnsName, type ServiceDnsName } from '../sandbox/guest/globals.ts';
 import type { NameTranslator } from '../translate/types.ts';
-import { NO_EFFECT, type GateReason } from './kind.ts';
-
-/** Why a virtual Service has no copy and gets none; undefined: it has one, may get one, or does not exist. */
-export type NeverCopied = (service: ObjectKey) => GateReason | undefined;
+import { NO_EFFECT, type GateReason, type NeverCopied } from './kind.ts';
 
 /** A DNS name in an object, and where. */
 export interface NameAt {

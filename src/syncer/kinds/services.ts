@@ -32,16 +32,18 @@ import {
   serviceNameToHost,
   unmappedNamespaceOf,
   type NameAt,
-  type NeverCopied,
 } from './service-names.ts';
 import {
   hasSelector,
   OBJECT_FIELDS,
   PLAIN_KIND,
   PORT_FIELDS,
+  SAMPLE_PORT,
   scalars,
   type CopyAddress,
   type GateReason,
+  type Relations,
+  type SyncableKind,
   type SyncedKind,
   type UnmappedNamespace,
 } from './kind.ts';
@@ -134,11 +136,35 @@ export const serviceFields: KnownFields = {
   },
 };
 
-export interface ServiceKindOptions {
-  /** Endpoints of this key, or a slice of this Service, are synced. */
-  readonly hasSyncedEndpoints: (service: KubeObject) => boolean;
+const IS_ALLOCATED = 'the host allocates its own';
+
+export const services: SyncableKind<'services'> = {
+  key: 'services',
+  description: 'Whether this kind is synced to the host.',
+  isEnabledByDefault: true,
+  resource: SERVICES,
+  fields: serviceFields,
+  members: [SPEC],
+  hostFields: {
+    status: 'each cluster keeps its own',
+    'spec.selector': 'a selector would match Pods of the host',
+    'spec.clusterIP': IS_ALLOCATED,
+    'spec.clusterIPs': IS_ALLOCATED,
+    'spec.ipFamilies': IS_ALLOCATED,
+    'spec.healthCheckNodePort': IS_ALLOCATED,
+    'spec.ports.*.nodePort': IS_ALLOCATED,
+  },
+  create: (_settings, relations, { services: { allow } }) => createServiceKind({ ...relations, allow }),
+  validation: ({ services: { allow } }) => serviceValidation(allow),
+  leftBy: ({ services: { mode } }) => (mode === 'sync' ? undefined : 'endpointSyncer.services is vcluster'),
+  statusPatch,
+  sample: { spec: { type: 'ClusterIP', ports: [{ ...SAMPLE_PORT, targetPort: 80 }] } },
+  // Without its Endpoints, a Service is not copied.
+  examples: ['web', 'service'],
+};
+
+interface ServiceKindOptions extends Pick<Relations, 'hasSyncedEndpoints' | 'neverCopied'> {
   readonly allow: readonly AddressField[];
-  readonly neverCopied: NeverCopied;
 }
 
 export function createServiceKind({
@@ -169,7 +195,7 @@ export function createServiceKind({
     },
     isDeletedByControllers: false,
     deletesAlong: [ENDPOINTS],
-    gate: (virtual) => gate(virtual, hasSyncedEndpoints),
+    gate: (virtual) => serviceExclusion(virtual, hasSyncedEndpoints),
     unmappedNamespace,
     noticeOfGate: (reason) =>
       reason === 'selects Pods' ? { type: 'Normal', reason: 'NotSynced', note: SELECTOR_NOTE } : undefined,
@@ -180,7 +206,7 @@ export function createServiceKind({
   };
 }
 
-export function serviceValidation(allow: readonly AddressField[]): SyncedKind['validate'] {
+function serviceValidation(allow: readonly AddressField[]): SyncedKind['validate'] {
   return (before, after, options) => validateService(before, after, withheldFields(allow), options);
 }
 
@@ -198,7 +224,7 @@ const SELECTOR_NOTE =
   'Remove the selector and write the Endpoints or EndpointSlices yourself, or let vCluster sync Services and Pods.';
 
 /** The selector of an ExternalName Service has no effect. */
-function gate(
+export function serviceExclusion(
   virtual: KubeObject,
   hasSyncedEndpoints: ServiceKindOptions['hasSyncedEndpoints'],
 ): GateReason | undefined {
@@ -364,7 +390,7 @@ function needsRecreation(wanted: KubeObject, actual: KubeObject): boolean {
 }
 
 /** Only the status of load balancers is meaningful in the virtual cluster. */
-export function statusPatch(virtual: KubeObject, host: KubeObject | undefined): JsonObject | undefined {
+function statusPatch(virtual: KubeObject, host: KubeObject | undefined): JsonObject | undefined {
   if (typeOf(specOf(virtual)) !== LOAD_BALANCER) return undefined;
   const [from, to] = [host === undefined ? {} : balancerOf(host), balancerOf(virtual)];
   if (jsonEquals(asStored(from), asStored(to))) return undefined;

@@ -1,68 +1,75 @@
 /** The kinds that a configuration syncs, and which of their objects it selects. */
 
 import { textPattern } from '../../base/text-pattern.ts';
-import type { PatchConfig } from '../patch/patch-schema.ts';
 import { parseLabelSelector, printSelector, type SelectorOperator } from '../../kube/label-selector.ts';
-import type { Lister } from '../../kube/types.ts';
-import {
-  ENDPOINT_SLICES,
-  ENDPOINTS,
-  objectKey,
-  SERVICES,
-  type KubeObject,
-  type ObjectKey,
-  type Resource,
-} from '../../kube/object.ts';
-import type { KnownFields } from '../patch/check-patch.ts';
+import { apiVersionOf, type GroupVersionKind, type Resource } from '../../kube/object.ts';
 import { compilePatches, type CompiledPatches } from '../patch/compile.ts';
-import {
-  addressesOfSlice,
-  BY_SERVICE,
-  createEndpointSliceKind,
-  endpointSliceFields,
-  exclusion,
-} from './endpoint-slices.ts';
-import { addressesOfEndpoints, createEndpointsKind, endpointsFields, isMirrored } from './endpoints.ts';
-import { KEEPING_REASONS, type GateReason, type SyncedKind } from './kind.ts';
-import type { LocalServiceOf } from './local-traffic.ts';
-import type { AddressField } from './load-balancers.ts';
-import type { NeverCopied } from './service-names.ts';
-import { createServiceKind, serviceFields, statusPatch } from './services.ts';
+import type { PatchConfig } from '../patch/patch-schema.ts';
+import type { ValidateResult } from '../patch/pipeline.ts';
+import { validateMetadata } from '../patch/validate-object.ts';
+import { endpointSlices } from './endpoint-slices.ts';
+import { endpoints } from './endpoints.ts';
+import type { KindSettings, ServiceSettings, SyncableKind, SyncedKind } from './kind.ts';
+import { relationsOf, type Selection, type VirtualCache } from './relations.ts';
+import { services } from './services.ts';
 
-/** A key of `sync.toHost` with patches that this program applies. */
-export type PatchedKey = 'endpoints' | 'endpointSlices' | 'services';
-
-export interface PatchedKind {
-  readonly configKey: PatchedKey;
-  readonly resource: Resource;
-  readonly fields: KnownFields;
-}
-
-export const PATCHED_KINDS: readonly PatchedKind[] = [
-  { configKey: 'endpoints', resource: ENDPOINTS, fields: endpointsFields },
-  { configKey: 'endpointSlices', resource: ENDPOINT_SLICES, fields: endpointSliceFields },
-  { configKey: 'services', resource: SERVICES, fields: serviceFields },
-];
-
-/** The kinds whose patches this program applies: those of Services are vCluster's where it syncs them. */
-export function patchedKinds({ services }: Pick<KindSettings, 'services'>): readonly PatchedKind[] {
-  return PATCHED_KINDS.filter(({ resource }) => resource !== SERVICES || services.mode === 'sync');
-}
+/**
+ * Kinds that this program syncs, and that vCluster can sync too. `enabled: false` in vCluster's file leaves them to this program, so only its own
+ * file enables or disables them.
+ */
+export const SHARED_KINDS = [endpoints, endpointSlices] as const;
 
 /** Every kind that a current or an earlier configuration can sync. */
-export const SYNCABLE_RESOURCES: readonly Resource[] = PATCHED_KINDS.map(({ resource }) => resource);
+export const SYNCABLE_KINDS = [...SHARED_KINDS, services] as const;
 
-/** By plural, for the kinds whose status is synced: see `SyncedKind.statusPatch`. */
-export const STATUS_PATCHES: ReadonlyMap<string, SyncedKind['statusPatch']> = new Map([
-  [SERVICES.plural, statusPatch],
-]);
+/** Keys of `sync.toHost`. */
+export type SharedKey = (typeof SHARED_KINDS)[number]['key'];
+export type SyncedKey = (typeof SYNCABLE_KINDS)[number]['key'];
+
+export const SHARED_KEYS: readonly SharedKey[] = SHARED_KINDS.map(({ key }) => key);
+export const SYNCED_KEYS: readonly SyncedKey[] = SYNCABLE_KINDS.map(({ key }) => key);
+
+export const SYNCABLE_RESOURCES: readonly Resource[] = SYNCABLE_KINDS.map(({ resource }) => resource);
+
+export function isSharedKey(key: string): key is SharedKey {
+  return SHARED_KEYS.some((shared) => shared === key);
+}
+
+export function syncableKind(key: string | undefined): SyncableKind<SyncedKey> | undefined {
+  return SYNCABLE_KINDS.find((kind) => kind.key === key);
+}
+
+/** As messages name the objects: the words of the key, such as EndpointSlices. */
+export function kindsAt(key: SharedKey): string {
+  return `${key.charAt(0).toUpperCase()}${key.slice(1)}`;
+}
+
+/** The kinds whose patches this program applies. */
+export function patchedKinds(config: ServiceSettings): readonly SyncableKind<SyncedKey>[] {
+  return SYNCABLE_KINDS.filter(({ leftBy }) => leftBy?.(config) === undefined);
+}
+
+/** Of kinds that are not synced, only the metadata is checked. */
+export function validationOf(
+  { apiVersion, kind }: { readonly apiVersion?: unknown; readonly kind?: unknown },
+  config: ServiceSettings,
+): ValidateResult {
+  const own = patchedKinds(config).find(
+    ({ resource }) => resource.kind === kind && apiVersionOf(resource) === apiVersion,
+  );
+  return own?.validation(config) ?? validateMetadata;
+}
+
+/** True if objects of this kind are copied under their long names, referenced or not. They are never imported for a reference: a second Pod would run,
+ * a second Service would have an address. */
+export function isCopiedByKind({ group, kind }: Pick<GroupVersionKind, 'group' | 'kind'>): boolean {
+  const isPod = group === '' && kind === 'Pod';
+  return isPod || SYNCABLE_RESOURCES.some((one) => one.group === group && one.kind === kind);
+}
 
 /** What of a configuration decides which kinds are synced. */
-interface KindSettings {
-  readonly sync: Readonly<
-    Record<PatchedKey, { readonly enabled: boolean; readonly patches: readonly PatchConfig[] }>
-  >;
-  readonly services: { readonly mode: 'vcluster' | 'sync'; readonly allow: readonly AddressField[] };
+interface SyncSettings extends ServiceSettings {
+  readonly sync: Readonly<Record<SyncedKey, KindSettings>>;
 }
 
 /** What of a configuration decides which of their objects are. */
@@ -85,80 +92,19 @@ export interface ConfiguredKind {
   readonly patches: readonly PatchConfig[];
 }
 
-export type VirtualCache = Pick<Lister, 'get' | 'byIndex'>;
-
 /** `virtualCaches`: by plural; may be filled later. */
 export function syncedKinds(
-  config: KindSettings & SelectionSettings,
+  config: SyncSettings & SelectionSettings,
   virtualCaches: ReadonlyMap<string, VirtualCache> = new Map(),
 ): readonly ConfiguredKind[] {
-  const {
-    sync,
-    services: { mode, allow },
-  } = config;
   const selection = selectionOf(config);
-  const { endpoints, endpointSlices, services } = sync;
-  const isEndpointsSynced = endpoints.enabled;
-  const endpointsOf = (service: ObjectKey): KubeObject | undefined => {
-    const object = virtualCaches.get(ENDPOINTS.plural)?.get(service);
-    return object !== undefined && selection(object) === undefined ? object : undefined;
-  };
-  function* slicesOf(service: ObjectKey): Generator<KubeObject> {
-    const cache = virtualCaches.get(ENDPOINT_SLICES.plural);
-    for (const key of cache?.byIndex(BY_SERVICE, service) ?? []) {
-      const slice = cache?.get(key);
-      const reason = slice && (selection(slice) ?? exclusion(slice, { isEndpointsSynced }));
-      if (slice !== undefined && reason === undefined) yield slice;
-    }
-  }
-  const neverCopied: NeverCopied = (key) => {
-    const service = mode === 'sync' ? virtualCaches.get(SERVICES.plural)?.get(key) : undefined;
-    const reason =
-      service && (selection(service) ?? serviceKind.gate(service, undefined, { requireService: false }));
-    return reason === undefined || KEEPING_REASONS.has(reason) ? undefined : reason;
-  };
-  const localServiceOf =
-    (patches: readonly PatchConfig[]): LocalServiceOf =>
-    (key) => {
-      const isHandled = mentions(patches, 'nodeName') || mentions(services.patches, 'TrafficPolicy');
-      return mode === 'sync' && !isHandled ? virtualCaches.get(SERVICES.plural)?.get(key) : undefined;
-    };
-  const slices = createEndpointSliceKind({
-    isEndpointsSynced,
-    neverCopied,
-    localServiceOf: localServiceOf(endpointSlices.patches),
-    *addressesOf(service) {
-      const own = endpointsOf(service);
-      if (own !== undefined && isMirrored(own)) yield addressesOfEndpoints(own);
-      yield* slicesOf(service).map(addressesOfSlice);
-    },
+  const relations = relationsOf(config, selection, virtualCaches);
+  const enabled = SYNCABLE_KINDS.filter(({ resource }) => disablingSetting(config, resource) === undefined);
+  return enabled.map((one) => {
+    const settings = config.sync[one.key];
+    return { kind: selecting(one.create(settings, relations, config), selection), patches: settings.patches };
   });
-  const endpointsKind = createEndpointsKind({
-    slicesOf: (service) => slicesOf(service).map(addressesOfSlice),
-    localServiceOf: localServiceOf(endpoints.patches),
-  });
-  const serviceKind = createServiceKind({
-    hasSyncedEndpoints: (service) => {
-      const key = objectKey(service);
-      return endpointsOf(key) !== undefined || slicesOf(key).next().done === false;
-    },
-    allow,
-    neverCopied,
-  });
-  const kinds = [
-    ...(endpoints.enabled ? [{ kind: endpointsKind, patches: endpoints.patches }] : []),
-    ...(endpointSlices.enabled ? [{ kind: slices, patches: endpointSlices.patches }] : []),
-    ...(services.enabled && mode === 'sync' ? [{ kind: serviceKind, patches: services.patches }] : []),
-  ];
-  return kinds.map(({ kind, patches }) => ({ kind: selecting(kind, selection), patches }));
 }
-
-/** Its path or an expression names the field, so the operator knows of it. */
-function mentions(patches: readonly PatchConfig[], field: string): boolean {
-  return patches.some((patch) => JSON.stringify(patch).includes(field));
-}
-
-type Selection = (virtual: KubeObject) => GateReason | undefined;
 
 export function selectionOf({ selector, namespaces }: SelectionSettings): Selection {
   const hasLabels = parseLabelSelector(selectorText(selector));
@@ -198,26 +144,21 @@ export function selectorText({ matchLabels, matchExpressions }: LabelSelectorSet
 }
 
 export function enablingSettings(
-  { sync }: Pick<KindSettings, 'sync'>,
+  { sync }: Pick<SyncSettings, 'sync'>,
   rights: readonly { readonly resource: string }[],
 ): readonly string[] {
-  return PATCHED_KINDS.flatMap(({ configKey, resource: { plural } }) => {
-    const isNeeded = sync[configKey].enabled && rights.some(({ resource }) => resource === plural);
-    return isNeeded && plural !== SERVICES.plural ? [`sync.toHost.${configKey}.enabled`] : [];
+  return SHARED_KINDS.flatMap(({ key, resource: { plural } }) => {
+    const isNeeded = sync[key].enabled && rights.some(({ resource }) => resource === plural);
+    return isNeeded ? [`sync.toHost.${key}.enabled`] : [];
   });
 }
 
 /** Undefined if the resource is synced, or never can be. */
-export function disablingSetting({ sync, services }: KindSettings, { plural }: Resource): string | undefined {
-  const serviceSetting = sync.services.enabled
-    ? 'endpointSyncer.services is vcluster'
-    : 'sync.toHost.services.enabled is false';
-  const settings: Readonly<Record<string, string | false>> = {
-    [ENDPOINTS.plural]: !sync.endpoints.enabled && 'sync.toHost.endpoints.enabled is false',
-    [ENDPOINT_SLICES.plural]: !sync.endpointSlices.enabled && 'sync.toHost.endpointSlices.enabled is false',
-    [SERVICES.plural]: !(sync.services.enabled && services.mode === 'sync') && serviceSetting,
-  };
-  return settings[plural] || undefined;
+export function disablingSetting(config: SyncSettings, { plural }: Resource): string | undefined {
+  const kind = SYNCABLE_KINDS.find(({ resource }) => resource.plural === plural);
+  if (kind === undefined) return undefined;
+  const { key, leftBy } = kind;
+  return config.sync[key].enabled ? leftBy?.(config) : `sync.toHost.${key}.enabled is false`;
 }
 
 export interface CompiledKind {

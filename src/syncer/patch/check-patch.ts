@@ -24,10 +24,24 @@ export interface PatchFieldProblem {
 /** One step of a parsed patch path; `null` is a wildcard, an object a filter. */
 export type PathSegment = string | number | null | { readonly filter: string };
 
+/** What a copy of the kind needs, and what no patch may set. */
+export interface PatchLimits {
+  /** Members of the content. */
+  readonly members: readonly string[];
+  /** Paths with the reason; `*` is any index. */
+  readonly hostFields?: Readonly<Record<string, string>>;
+}
+
 /** Checks one entry of `patches` whose members have the right types. Never throws. `known`: the fields of its kind; absent: any kind. */
-export function checkPatch(patch: PatchConfig, known?: KnownFields): readonly PatchFieldProblem[] {
+export function checkPatch(
+  patch: PatchConfig,
+  known?: KnownFields,
+  { members, hostFields = {} }: PatchLimits = { members: [] },
+): readonly PatchFieldProblem[] {
   const facts = matchFacts(patch.path);
   return [
+    ...checkHostField(patch.path, known?.what ?? '', hostFields),
+    ...checkHostOwned(patch, members),
     ...checkPath('path', patch.path, known),
     ...checkExpression('expression', patch.expression, facts),
     ...checkExpression('reverseExpression', patch.reverseExpression, facts),
@@ -38,6 +52,34 @@ export function checkPatch(patch: PatchConfig, known?: KnownFields): readonly Pa
 export function pathSegments(path: string): readonly PathSegment[] | undefined {
   const parsed = parsePath(path);
   return parsed.ok ? parsed.segments.map(plainSegment) : undefined;
+}
+
+function checkHostField(
+  path: string,
+  what: string,
+  hostFields: Readonly<Record<string, string>>,
+): readonly PatchFieldProblem[] {
+  const steps = pathSegments(path)?.map((step) =>
+    typeof step === 'string' && !/^\d+$/.test(step) ? step : '*',
+  );
+  const field = steps && Object.keys(hostFields).find((one) => `${steps.join('.')}.`.startsWith(`${one}.`));
+  if (field === undefined) return [];
+  return [{ field: 'path', message: `${field} of ${what} cannot be patched: ${hostFields[field]}` }];
+}
+
+/** Without an `expression` the host keeps its own value, and a new copy has none. Of the whole content, that leaves an empty copy. */
+function checkHostOwned(patch: PatchConfig, members: readonly string[]): readonly PatchFieldProblem[] {
+  if (patch.expression !== undefined || patch.reverseExpression === undefined) return [];
+  const segments = pathSegments(patch.path);
+  if (segments === undefined || segments.slice(1).some((segment) => segment !== null)) return [];
+  const [member = null] = segments;
+  const isContent = member === null || (typeof member === 'string' && members.includes(member));
+  if (segments.length > 2 || !isContent) return [];
+  const what = member === null ? 'the whole object' : `its ${member}`;
+  const message =
+    `with only a reverseExpression the host keeps ${what}, so every copy would be created without addresses ` +
+    'or ports: add expression: value, or name a path further down';
+  return [{ field: 'path', message }];
 }
 
 function plainSegment(segment: Segment): PathSegment {

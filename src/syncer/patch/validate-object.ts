@@ -1,7 +1,6 @@
 /** Checks that an API server can accept a patched object, by its rules (`kube/field-rules.ts`), and that no patch sets what only the host or the
  * translation decides. Only violations by patches are reported; those that the object had before are left to the API server. */
 
-import { ENDPOINTS_RULES, sliceRules } from '../../kube/endpoint-rules.ts';
 import { Field, isEmptyValue, map, struct, type FieldRule, type Violation } from '../../kube/field-rules.ts';
 import { labelKeyProblem, labelValueProblem } from '../../kube/names.ts';
 import { isHeadless, SERVICE_RULES, withoutOtherTypes } from '../../kube/service-rules.ts';
@@ -17,22 +16,16 @@ import {
 import type { ResultProblem, ValidateOptions, ValidateResult } from './pipeline.ts';
 import { wordingOf } from './violation-wording.ts';
 
-/** Of kinds other than Endpoints and EndpointSlices, only the metadata is checked. */
-export const validateObject: ValidateResult = (before, after, options) => {
-  const { apiVersion, kind } = before;
-  if (kind === 'Endpoints' && apiVersion === 'v1') return validateEndpoints(before, after, options);
-  if (kind === 'EndpointSlice' && apiVersion === 'discovery.k8s.io/v1')
-    return validateEndpointSlice(before, after, options);
-  return newViolation(before, after, () => METADATA_RULES, options);
-};
+/** For an object of any kind. */
+export const validateMetadata: ValidateResult = (before, after, options) =>
+  newViolation(before, after, () => METADATA_RULES, options);
 
-export const validateEndpoints: ValidateResult = (before, after, options) =>
-  identityProblem(before, after) ?? newViolation(before, after, () => ENDPOINTS, options);
-
-export const validateEndpointSlice: ValidateResult = (before, after, options) => {
-  const rules: RulesOf = (object, old) => [...METADATA_RULES, ...sliceRules(object, old)];
-  return identityProblem(before, after) ?? newViolation(before, after, rules, options);
-};
+/** `rules`: of the content of one kind. */
+export function validateBy(rules: RulesOf): ValidateResult {
+  const all: RulesOf = (object, old) => [...METADATA_RULES, ...rules(object, old)];
+  return (before, after, options) =>
+    identityProblem(before, after) ?? newViolation(before, after, all, options);
+}
 
 /** As the newest version of Kubernetes judges, without a host that is asked afterwards. */
 export function byNewestVersion(validate: ValidateResult): ValidateResult {
@@ -180,5 +173,4 @@ const METADATA_RULES: readonly FieldRule[] = [
   ['metadata', struct(['labels', map(labelKeyProblem, labelValueProblem)], ['annotations', annotations])],
 ];
 
-const ENDPOINTS = [...METADATA_RULES, ...ENDPOINTS_RULES];
 const SERVICE = [...METADATA_RULES, ...SERVICE_RULES];

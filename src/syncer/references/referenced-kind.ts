@@ -12,14 +12,16 @@ import {
 import { ClusterScopedError, type Discovery } from '../../kube/discovery.ts';
 import type { RequestOptions } from '../../kube/types.ts';
 import { messageOf, TerminalError } from '../../base/errors.ts';
-import { isCopiedByKind } from '../translate/names.ts';
+import { isCopiedByKind, SYNCABLE_KINDS, SYNCED_KEYS } from '../kinds/synced-kinds.ts';
 import { kindIdOf, type KindId } from '../translate/last-synced.ts';
 
 /** Keys of `sync.toHost` (vCluster's names) → kinds. */
-const KINDS: ReadonlyMap<string, KindId> = new Map([
+const KINDS: ReadonlyMap<string, KindId> = new Map<string, KindId>([
+  ...SYNCABLE_KINDS.map(
+    ({ key, resource }) =>
+      [key, kindIdOf({ apiVersion: apiVersionOf(resource), kind: resource.kind })] as const,
+  ),
   ['configMaps', 'v1 ConfigMap'],
-  ['endpointSlices', 'discovery.k8s.io/v1 EndpointSlice'],
-  ['endpoints', 'v1 Endpoints'],
   ['ingresses', 'networking.k8s.io/v1 Ingress'],
   ['networkPolicies', 'networking.k8s.io/v1 NetworkPolicy'],
   ['persistentVolumeClaims', 'v1 PersistentVolumeClaim'],
@@ -29,7 +31,6 @@ const KINDS: ReadonlyMap<string, KindId> = new Map([
   ['resourceClaims', 'resource.k8s.io/v1 ResourceClaim'],
   ['secrets', 'v1 Secret'],
   ['serviceAccounts', 'v1 ServiceAccount'],
-  ['services', 'v1 Service'],
 ]);
 
 export interface KindPolicy {
@@ -104,15 +105,13 @@ function namedKinds(sync: SyncConfig): readonly NamedKind[] {
   return [...named.values()];
 }
 
-function patchesOf({ endpoints, endpointSlices, services }: SyncConfig) {
-  return Object.entries({ endpoints, endpointSlices, services })
-    .filter(([, { enabled }]) => enabled)
-    .flatMap(([section, { patches }]) =>
-      patches.map(({ reference }, index) => ({
-        patch: `sync.toHost.${section}.patches[${index}]`,
-        reference,
-      })),
-    );
+function patchesOf(sync: SyncConfig) {
+  return SYNCED_KEYS.filter((key) => sync[key].enabled).flatMap((key) =>
+    sync[key].patches.map(({ reference }, index) => ({
+      patch: `sync.toHost.${key}.patches[${index}]`,
+      reference,
+    })),
+  );
 }
 
 function groupKindOf({ apiVersion, kind }: KindParts): string {

@@ -16,7 +16,7 @@ import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
 import { Controller } from '../reconcile/controller.ts';
 import type { VirtualObjectId } from '../reconcile/dry-run.ts';
 import { kindIdOf, type KindId } from '../translate/last-synced.ts';
-import { isCopiedByKind } from '../translate/names.ts';
+import { isCopiedByKind } from '../kinds/synced-kinds.ts';
 import { sourceKeyOf, virtualNamed } from './decide-reference.ts';
 import { refusalRules } from './refusals.ts';
 import type { ReferenceEnvironment } from './environment.ts';

@@ -13,6 +13,8 @@ interface NameTranslatorOptions {
   readonly mode: NamespaceMode;
   /** The form of the names that {@link NameTranslator.referenceToHost} returns if names are not kept. */
   readonly referenceNaming: 'short' | 'long';
+  /** A syncer copies the objects of this kind under their long names, referenced or not. */
+  readonly isCopiedByKind: (kind: ReferenceKind) => boolean;
   /** A syncer copies Pods to the host. Default: true. */
   readonly arePodsCopied?: boolean;
 }
@@ -32,7 +34,7 @@ interface NamespaceRule {
 }
 
 export function createNameTranslator(options: NameTranslatorOptions): NameTranslator {
-  const { vcluster, hostNamespace, referenceNaming, arePodsCopied = true } = options;
+  const { vcluster, hostNamespace, referenceNaming, isCopiedByKind, arePodsCopied = true } = options;
   const rule = namespaceRule(options);
   const fallback = rule.hasFallback ? hostNamespace : undefined;
 
@@ -137,19 +139,6 @@ function splits(name: string, vcluster: string): readonly NamespacedName[] {
 const KEPT_BYTES = 52;
 const DIGEST_DIGITS = 10;
 const SHORT_DIGITS = 13;
-
-/** Kinds whose objects a syncer copies under their long names, referenced or not: `group/Kind`. */
-const COPIED_BY_KIND: ReadonlySet<string> = new Set([
-  '/Endpoints',
-  '/Pod',
-  '/Service',
-  'discovery.k8s.io/EndpointSlice',
-]);
-
-/** True if objects of this kind are never imported for a reference: a second Pod would run, a second Service would have an address. */
-export function isCopiedByKind({ group, kind }: { readonly group: string; readonly kind: string }): boolean {
-  return COPIED_BY_KIND.has(`${group}/${kind}`);
-}
 
 /** Joins with dashes; more than 63 bytes are cut and closed with a digest of the whole, so that different names stay different. */
 export function safeConcat(parts: readonly string[]): string {

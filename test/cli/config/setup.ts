@@ -41,7 +41,7 @@ export function withSyncer(lines: string): string {
   return `endpointSyncer:\n  name: vc\n${lines.replaceAll(/^/gmu, '  ')}\n`;
 }
 
-/** Text of a valid configuration with these entries of `sync.toHost.endpoints.patches`; the first character is at line 5, column 5. */
-export function withPatches(entries: string): string {
-  return `endpointSyncer: {name: vc}\nsync: {toHost: {endpoints: {patches:\n  [\n    # entries\n${entries.replaceAll(/^/gmu, '    ')}\n  ]}}}\n`;
+/** Text of a valid configuration with these entries of the patches of a kind; the first character is at line 5, column 5. */
+export function withPatches(entries: string, key = 'endpoints'): string {
+  return `endpointSyncer: {name: vc}\nsync: {toHost: {${key}: {patches:\n  [\n    # entries\n${entries.replaceAll(/^/gmu, '    ')}\n  ]}}}\n`;
 }

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseText, problemsIn, validConfig, withPatches } from '../../cli/config/setup.ts';
 import { isOverruled, loadCases } from '../../support/cases.ts';
+import type { JsonObject } from '../../../src/base/json.ts';
 import { formatPath } from '../../../src/config-file/finding.ts';
 import { checkPatches } from '../../../src/syncer/config/patch-rules.ts';
 
@@ -172,31 +173,42 @@ describe('targets', () => {
 });
 
 describe('only a reverseExpression', () => {
-  const entry = (path: string): string => withPatches(JSON.stringify({ path, reverseExpression: 'value' }));
+  const entry = (path: string): JsonObject => ({ path, reverseExpression: 'value' });
+  const problemsOf = (key: string, path: string): string[] =>
+    problemsIn(withPatches(JSON.stringify(entry(path)), key));
 
   test.each([
-    ['', 'the whole object'],
-    ['$', 'the whole object'],
-    ['*', 'the whole object'],
-    ['subsets', 'its subsets'],
-    ['$["subsets"]', 'its subsets'],
-    ['subsets[*]', 'its subsets'],
-    ['endpoints', 'its endpoints'],
-    ['ports', 'its ports'],
-    ['ports.*', 'its ports'],
-  ])('on %j would empty the copy', (path, what) => {
-    expect(problemsIn(entry(path))).toEqual([
-      `5:13 ${BASE}[0].path with only a reverseExpression the host keeps ${what}, so every copy would be created without addresses ` +
+    ['endpoints', '', 'the whole object'],
+    ['endpoints', '$', 'the whole object'],
+    ['endpoints', '*', 'the whole object'],
+    ['endpoints', 'subsets', 'its subsets'],
+    ['endpoints', '$["subsets"]', 'its subsets'],
+    ['endpoints', 'subsets[*]', 'its subsets'],
+    ['endpointSlices', '', 'the whole object'],
+    ['endpointSlices', 'endpoints', 'its endpoints'],
+    ['endpointSlices', 'ports', 'its ports'],
+    ['endpointSlices', 'ports.*', 'its ports'],
+  ])('of %s on %j would empty the copy', (key, path, what) => {
+    expect(problemsOf(key, path)).toEqual([
+      `5:13 sync.toHost.${key}.patches[0].path with only a reverseExpression the host keeps ${what}, so every copy would be created without addresses ` +
         'or ports: add expression: value, or name a path further down',
     ]);
   });
 
-  test.each(['subsets[*].addresses[*].hostname', 'ports[*].name', 'metadata.annotations', 'other'])(
-    'on %j is valid',
-    (path) => {
-      expect(problemsIn(entry(path))).toEqual([]);
-    },
-  );
+  test.each(['subsets', 'endpoints', 'ports'])('in a file of patches for any kind, on %j, too', (path) => {
+    expect(checkPatches([entry(path)], ['patches'])).toHaveLength(1);
+  });
+
+  test.each([
+    ['endpoints', 'subsets[*].addresses[*].hostname'],
+    ['endpoints', 'ports'], // no field of this kind
+    ['endpoints', 'metadata.annotations'],
+    ['endpoints', 'other'],
+    ['endpointSlices', 'ports[*].name'],
+    ['endpointSlices', 'subsets'], // no field of this kind
+  ])('of %s on %j is valid', (key, path) => {
+    expect(problemsOf(key, path)).toEqual([]);
+  });
 });
 
 describe('two entries with one path', () => {

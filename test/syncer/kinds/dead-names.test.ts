@@ -4,7 +4,8 @@ import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { objectKey, type KubeObject, type StringMap } from '../../../src/kube/object.ts';
 import { BY_SERVICE, serviceKeysOf } from '../../../src/syncer/kinds/endpoint-slices.ts';
-import { syncedKinds, type VirtualCache } from '../../../src/syncer/kinds/synced-kinds.ts';
+import type { VirtualCache } from '../../../src/syncer/kinds/relations.ts';
+import { syncedKinds } from '../../../src/syncer/kinds/synced-kinds.ts';
 import { configOf } from '../../cli/live/memory-clusters.ts';
 
 const configFor = (services: string) =>

@@ -3,6 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { cloneJson, type JsonObject, type JsonValue, valueAt } from '../../../src/base/json.ts';
+import { isCopiedByKind } from '../../../src/syncer/kinds/synced-kinds.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
 import { LEGACY, mappings, translators } from '../translate/setup.ts';
 import { subsetsToHost, subsetsToVirtual } from './setup.ts';
@@ -37,6 +38,7 @@ describe('Pod references to the host', () => {
       hostNamespace: 'host',
       mode: { kind: 'single' },
       referenceNaming: 'short',
+      isCopiedByKind,
       arePodsCopied: false,
     }),
   ];

@@ -6,7 +6,8 @@ import { parseAllDocuments } from 'yaml';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { objectKey, type KubeObject, type StringMap } from '../../../src/kube/object.ts';
 import { BY_SERVICE, SERVICE_NAME, serviceKeysOf } from '../../../src/syncer/kinds/endpoint-slices.ts';
-import { syncedKinds, type VirtualCache } from '../../../src/syncer/kinds/synced-kinds.ts';
+import type { VirtualCache } from '../../../src/syncer/kinds/relations.ts';
+import { syncedKinds } from '../../../src/syncer/kinds/synced-kinds.ts';
 import { configOf } from '../../cli/live/memory-clusters.ts';
 import { worldText } from '../../support/world-file.ts';
 

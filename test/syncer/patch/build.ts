@@ -6,6 +6,7 @@ import type { PatchContext, PatchPipeline } from '../../../src/syncer/patch/type
 import type { NamespaceMode } from '../../../src/syncer/translate/types.ts';
 import type { PatchConfig } from '../../../src/syncer/patch/patch-schema.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
+import { isCopiedByKind } from '../../../src/syncer/kinds/synced-kinds.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
 import { TrustedEvaluator } from './trusted-evaluator.ts';
 
@@ -35,7 +36,13 @@ export function pipelineOptions(
 ): PipelineOptions & Pick<Built, 'evaluator'> {
   const { vcluster = 'vc', hostNamespace = 'ns', mode = { kind: 'single' }, naming = 'short' } = options;
   const compiled = compilePatches(patches, 0, options.missingPaths);
-  const names = createNameTranslator({ vcluster, hostNamespace, mode, referenceNaming: naming });
+  const names = createNameTranslator({
+    vcluster,
+    hostNamespace,
+    mode,
+    referenceNaming: naming,
+    isCopiedByKind,
+  });
   return {
     compiled,
     contentMembers: ['subsets'],

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { PatchError } from '../../../src/base/errors.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import type { PatchConfig } from '../../../src/syncer/patch/patch-schema.ts';
-import { validateEndpoints } from '../../../src/syncer/patch/validate-object.ts';
+import { validateEndpoints } from '../../../src/syncer/kinds/endpoints.ts';
 import type { Direction } from '../../../src/syncer/patch/types.ts';
 import { build, context } from './build.ts';
 

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { NamespaceMode } from '../../../src/syncer/translate/types.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
+import { isCopiedByKind } from '../../../src/syncer/kinds/synced-kinds.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
 import { checkNamespaceMappings } from '../../../src/syncer/translate/namespace-mappings.ts';
 import { namedVirtual } from '../../../src/syncer/translate/bookkeeping.ts';
@@ -40,6 +41,7 @@ function translatorOf(one: WorkedCase): NameTranslator {
     hostNamespace: textAt(one.input, 'hostNamespace') || textAt(one.input, 'currentNamespace') || 'test',
     mode: modeOf(one),
     referenceNaming: 'short',
+    isCopiedByKind,
   });
 }
 

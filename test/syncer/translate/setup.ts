@@ -4,6 +4,7 @@ import type { Config } from '../../../src/syncer/config/config.ts';
 import type { NamespaceMode } from '../../../src/syncer/translate/types.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
+import { isCopiedByKind } from '../../../src/syncer/kinds/synced-kinds.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
 import type { LabelTranslator, NameTranslator } from '../../../src/syncer/translate/types.ts';
 
@@ -30,7 +31,7 @@ export function translators(
   }: { vcluster?: string; hostNamespace?: string } & Partial<Config['metadata']> = {},
 ): TestTranslators {
   return {
-    names: createNameTranslator({ vcluster, hostNamespace, mode, referenceNaming: 'short' }),
+    names: createNameTranslator({ vcluster, hostNamespace, mode, referenceNaming: 'short', isCopiedByKind }),
     labels: createLabelTranslator(vcluster, mode, { excludeAnnotations, excludeLabels }),
   };
 }
