@@ -4,7 +4,8 @@ import { parsePath, type Segment, printPath } from './path-syntax.ts';
 import { isProtected, OWN_METADATA } from './protect.ts';
 import { compileReference, type CompiledReference } from './reference-parts.ts';
 import { locate, type Path } from './walk.ts';
-import type { Direction } from './types.ts';
+import { labelsMode } from './selectors.ts';
+import type { Direction, ValueMode } from './types.ts';
 import type { PatchConfig } from './patch-schema.ts';
 import { PatchError } from '../../base/errors.ts';
 import { compileExpression, compileFilter } from '../sandbox/front-end/compile-expression.ts';
@@ -18,7 +19,7 @@ type PatchAction =
   /** The value is not synced in this direction: the target keeps its own value, or none. */
   | { readonly kind: 'keep' }
   | { readonly kind: 'reference'; readonly reference: CompiledReference }
-  | { readonly kind: 'labels' };
+  | ValueMode;
 
 export interface CompiledPatch {
   readonly index: number;
@@ -107,12 +108,12 @@ function actionsOf(
   { index, isOnlyNamespace }: { readonly index: number; readonly isOnlyNamespace: boolean },
   program: (expression: string) => PatchAction,
 ): Readonly<Record<Direction, PatchAction>> {
+  const inBoth = (action: PatchAction) => ({ toHost: action, toVirtual: action });
   if (config.reference !== undefined) {
     const reference = compileReference(config.reference, index, isOnlyNamespace);
-    const action = { kind: 'reference', reference } as const;
-    return { toHost: action, toVirtual: action };
+    return inBoth({ kind: 'reference', reference });
   }
-  if (config.labels !== undefined) return { toHost: { kind: 'labels' }, toVirtual: { kind: 'labels' } };
+  if (config.labels !== undefined) return inBoth(labelsMode);
   const { expression, reverseExpression } = config;
   return {
     toHost: expression === undefined ? { kind: 'keep' } : program(expression),

@@ -12,7 +12,17 @@ import {
 } from '../../config-file/finding.ts';
 import { areSet, requires } from '../../config-file/rule.ts';
 
-const MODES = 'expression, labels or reference';
+/** The modes, each with the members of an entry that choose it, and what these hold. */
+const MODES: readonly (readonly [members: readonly string[], holds: 'text' | 'object'])[] = [
+  [['expression', 'reverseExpression'], 'text'],
+  [['reference'], 'object'],
+  [['labels'], 'object'],
+];
+
+function namedModes(): string {
+  const names = MODES.flatMap(([[name = '']]) => name).toSorted();
+  return `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
+}
 
 /** A rule between the members of one entry at `path`. */
 interface EntryRule {
@@ -22,25 +32,23 @@ interface EntryRule {
 
 export const ONE_MODE = {
   schema: {
-    oneOf: [
-      { anyOf: [areSet('expression'), areSet('reverseExpression')] },
-      { required: ['reference'] },
-      { required: ['labels'] },
-    ],
+    oneOf: MODES.map(([members, holds]) => {
+      const any = members.map((member) => (holds === 'text' ? areSet(member) : { required: [member] }));
+      return any.length > 1 ? { anyOf: any } : { ...any[0] };
+    }),
   },
   check(entry, path) {
     const hasText = (key: string): boolean => (textMember(entry, key) ?? '') !== '';
-    const used = [
-      hasText('expression') || hasText('reverseExpression'),
-      isSet(entry, 'labels'),
-      isSet(entry, 'reference'),
-    ].filter(Boolean).length;
+    const used = MODES.filter(([members, holds]) =>
+      members.some((member) => (holds === 'text' ? hasText(member) : isSet(entry, member))),
+    ).length;
     const where = formatPath(path);
-    if (used > 1) return [errorAtKey(path, `${where} can only use one of: ${MODES}`)];
+    if (used > 1) return [errorAtKey(path, `${where} can only use one of: ${namedModes()}`)];
     if (used === 1) return [];
     // A member of the wrong type has its own finding, and it would be wrong to report that it is missing.
-    const isMeant = ['expression', 'reverseExpression'].some(
-      (key) => isSet(entry, key) && textMember(entry, key) === undefined,
+    const isMeant = MODES.some(
+      ([members, holds]) =>
+        holds === 'text' && members.some((key) => isSet(entry, key) && textMember(entry, key) === undefined),
     );
     if (isMeant) return [];
     const hint = Object.hasOwn(entry, 'labels')
@@ -48,8 +56,8 @@ export const ONE_MODE = {
       : ownValue(entry, 'expression') === null
         ? ` (null counts as not set, write expression: "null" for an expression that deletes what the path matches)`
         : '';
-    const missing = ['expression', 'reverseExpression', 'labels', 'reference'].map((key) => [...path, key]);
-    return [{ ...errorAtKey(path, `${where} need to use one of: ${MODES}${hint}`), missing }];
+    const missing = MODES.flatMap(([members]) => members.map((key) => [...path, key]));
+    return [{ ...errorAtKey(path, `${where} need to use one of: ${namedModes()}${hint}`), missing }];
   },
 } satisfies EntryRule;
 

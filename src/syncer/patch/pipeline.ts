@@ -40,7 +40,6 @@ import { InvariantError, PatchError } from '../../base/errors.ts';
 import { excerptOf, placeOf } from '../../base/excerpt.ts';
 import { isJsonObject, ownValue, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ConcretePath, FlowRules, LabelTranslator } from '../translate/types.ts';
-import { translateSelector } from './selectors.ts';
 import { printPath } from './path-syntax.ts';
 import { readsHostObject, ruleVersions } from './rule-versions.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -307,10 +306,9 @@ class PatchRun {
         return this.#keep(patch);
       case 'reference':
         return this.#translateReferences(patch, action.reference);
-      case 'labels': {
-        const { labels } = this.#settings;
-        const mapKey = this.#direction === 'toHost' ? labels.keyToHost : labels.keyToVirtual;
-        return this.#transform(patch, (value) => translateSelector(value, mapKey));
+      case 'value': {
+        const place = { direction: this.#direction, labels: this.#settings.labels };
+        return this.#transform(patch, (value) => action.translate(value, place));
       }
       default:
         return action satisfies never;

@@ -26,9 +26,11 @@ function versionOf(
   const programs = filters.map(({ program }) => program);
   if (toHost.kind === 'evaluate') programs.push(toHost.program);
   if (programs.some(readsHostObject)) return UNPROVABLE;
-  const { path, expression, reference, labels } = config;
+  const { path, expression, reverseExpression: _back, reference, labels, ...others } = config;
   const read = programs.flatMap(({ reads }) => reads.vcluster.map((one) => valueAt(vcluster, one)));
-  return shortHash(JSON.stringify([path, expression, reference, labels, paths.toHost.matchesMissing, read]));
+  // Records have the hash, so that of a patch of these modes must stay.
+  const own = [path, expression, reference, labels, paths.toHost.matchesMissing, read];
+  return shortHash(JSON.stringify(Object.keys(others).length === 0 ? own : [...own, others]));
 }
 
 export function readsHostObject({ reads }: Program): boolean {

@@ -15,9 +15,18 @@ import type { ConcretePath } from '../translate/types.ts';
 import { JsonText } from './json-text.ts';
 import { printPath } from './path-syntax.ts';
 import { UntranslatableValue } from './reference-parts.ts';
+import type { ValueMode } from './types.ts';
 import { wordingOf } from './violation-wording.ts';
 
 type MapKey = (key: string) => string;
+
+/** The mode `labels`: the value is a label selector. */
+export const labelsMode: ValueMode = {
+  kind: 'value',
+  mode: 'labels',
+  translate: (value, { direction, labels }) =>
+    translateSelector(value, direction === 'toHost' ? labels.keyToHost : labels.keyToVirtual),
+};
 
 /** Throws {@link UntranslatableValue} for a value that is not a label selector. */
 export function translateSelector(selector: JsonValue, mapKey: MapKey): JsonValue {

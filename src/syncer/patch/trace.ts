@@ -20,7 +20,8 @@ export interface TracedMatch {
 export interface TracedPatch {
   readonly index: number;
   readonly path: string;
-  readonly action: 'evaluate' | 'keep' | 'reference' | 'labels';
+  /** `evaluate`, `keep`, or the member of the entry: `reference`, `labels`. */
+  readonly action: string;
   readonly matches: readonly TracedMatch[];
   /** If nothing matched: the longest prefix of the path that exists. */
   readonly nearest?: string;
@@ -134,7 +135,7 @@ async function tracePatch(
   const traced = {
     index: patch.index,
     path: patch.config.path,
-    action: action.kind,
+    action: action.kind === 'value' ? action.mode : action.kind,
     matches,
     durationMs,
     ...(places.length === 0 ? { nearest: nearestPath(object, patch) } : {}),

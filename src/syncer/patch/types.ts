@@ -2,12 +2,24 @@
 
 import type { NamespacedName } from '../../kube/object.ts';
 import type { PatchError } from '../../base/errors.ts';
-import type { JsonObject } from '../../base/json.ts';
+import type { JsonObject, JsonValue } from '../../base/json.ts';
 import type { Budget } from '../sandbox/local/budget.ts';
 import type { ObjectContext } from '../sandbox/types.ts';
-import type { ConcretePath, FlowRules, KeptPaths } from '../translate/types.ts';
+import type { ConcretePath, FlowRules, KeptPaths, LabelTranslator } from '../translate/types.ts';
 
 export type Direction = 'toHost' | 'toVirtual';
+
+/** A mode that makes one value of another, and needs nothing of the object around it. */
+export interface ValueMode {
+  readonly kind: 'value';
+  /** Its member of an entry of `patches`, by which traces name it. */
+  readonly mode: string;
+  /** Throws `UntranslatableValue`. */
+  translate(
+    value: JsonValue,
+    place: { readonly direction: Direction; readonly labels: LabelTranslator },
+  ): JsonValue;
+}
 
 /** An object that a `reference` patch named, before translation: virtual names toHost, host names toVirtual. */
 export interface ObjectReference {

@@ -1,10 +1,9 @@
 /** The trace of a run: each patch, each concrete path with its value before and after, or what went wrong. */
 
+/** Others are named by the member of the entry. */
 const ACTIONS = {
   evaluate: 'expression',
   keep: 'not synced in this direction',
-  reference: 'reference',
-  labels: 'labels',
 };
 
 const NOTHING_FLOWS_BACK =
@@ -27,7 +26,7 @@ function patchItem(patch, object) {
   heading.append(
     element('strong', {}, `patches[${patch.index}] `),
     element('code', {}, patch.path === '' ? '(whole object)' : patch.path),
-    ` ${ACTIONS[patch.action]} ${object === '' ? '' : `of ${object} `}`,
+    ` ${ACTIONS[patch.action] ?? patch.action} ${object === '' ? '' : `of ${object} `}`,
     element('span', { className: 'time' }, `${patch.durationMs.toFixed(1)} ms`),
   );
   item.append(heading);
