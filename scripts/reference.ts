@@ -47,6 +47,8 @@ export function reference(page = readFileSync(PAGE, 'utf8')): string {
     programs: () => programRows(PROGRAM_KEYS),
     labels: labelRows,
   };
+  const lost = Object.keys(tables).filter((name) => !page.includes(`<!-- ${name} -->\n`));
+  if (lost.length > 0) throw new Error(`docs/reference.md has no place for the tables ${lost.join(', ')}`);
   return page.replaceAll(
     /(<!-- (\w+) -->\n)[^]*?(<!-- end -->)/gu,
     (_, begin: string, name: string, end: string) => {

@@ -27,6 +27,12 @@ test('the generated tables are up to date: npm run reference -- --write', () => 
   expect(reference(PAGE)).toBe(PAGE);
 });
 
+test('a page that has lost a table is refused', () => {
+  const names = [...PAGE.matchAll(/<!-- (?!end)(\w+) -->/gu)].map(([, name = '']) => name);
+  expect(names.length).toBeGreaterThan(5);
+  for (const name of names) expect(() => reference(PAGE.replace(`<!-- ${name} -->`, ''))).toThrow(name);
+});
+
 test('every metric of this program is documented with its labels', async () => {
   const documented = firstCells('Metrics').filter(isOurs);
   const served = [...(await servedSeries())]
