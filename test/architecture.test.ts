@@ -1,22 +1,45 @@
-/** ARCHITECTURE.md names files that exist, and its import table is the one that is enforced. */
+/** ARCHITECTURE.md and the READMEs of the folders: they exist, are short, and name files that exist; the import table is the one that is enforced. */
 
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { IMPORT_TABLE } from './support/import-table.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-const TEXT = readFileSync(join(ROOT, 'ARCHITECTURE.md'), 'utf8');
+const FOLDERS = globSync('src/*/', { cwd: ROOT });
+const READMES = globSync('{src,test}/**/README.md', { cwd: ROOT });
+const LINES_MAX = 150;
+const WORDS_MAX = 1800;
+
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
+
+/** Paths in a page: from the root, or in the folder of the page. In a table of a route, a path without a folder may be in another one. */
+function missingPaths(page: string): string[] {
+  const here = dirname(page);
+  const names = [...read(page).matchAll(/`([\w./-]+(?:\.ts|\/))`/gu)].map(([, path = '']) => path);
+  return names.filter(
+    (path) =>
+      !existsSync(join(ROOT, path)) &&
+      !existsSync(join(ROOT, here, path)) &&
+      globSync(`${here}/**/${path.replace(/\/$/u, '')}`, { cwd: ROOT }).length === 0,
+  );
+}
 
 describe('ARCHITECTURE.md', () => {
+  const text = read('ARCHITECTURE.md');
+
+  test('is one page', () => {
+    expect(text.split(/\s+/u).length).toBeLessThanOrEqual(WORDS_MAX);
+  });
+
   test('every path that it names exists', () => {
-    const paths = [...TEXT.matchAll(/`((?:src|test|docs|bench)\/[^`<]*)`/gu)].map(([, path = '']) => path);
-    expect(paths.length).toBeGreaterThan(20);
+    const paths = [...text.matchAll(/`((?:src|test|docs|bench)\/[^`<]*)`/gu)].map(([, path = '']) => path);
+    expect(paths.length).toBeGreaterThan(15);
     expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   });
 
   test('its import table is equal to the enforced one', () => {
-    const rows = [...TEXT.matchAll(/^\| `([a-z-]+)` \| [^|]* \| ([^|]*) \|$/gmu)].map(
+    const rows = [...text.matchAll(/^\| `([a-z-]+)` \| [^|]* \| ([^|]*) \|$/gmu)].map(
       ([, folder = '', list = '']) => [
         folder,
         [...list.matchAll(/`([a-z-]+)`/gu)].map(([, name = '']) => name).toSorted(),
@@ -24,5 +47,16 @@ describe('ARCHITECTURE.md', () => {
     );
     const enforced = Object.entries(IMPORT_TABLE).map(([folder, list]) => [folder, list.toSorted()]);
     expect(Object.fromEntries(rows)).toEqual(Object.fromEntries(enforced));
+  });
+});
+
+describe('the README of a folder', () => {
+  test.each(FOLDERS)('%s has one, named like the folder', (folder) => {
+    expect(read(`${folder}/README.md`)).toMatch(new RegExp(`^# ${basename(folder)}\n`, 'u'));
+  });
+
+  test.each(READMES)('%s is short, and every path that it names exists', (page) => {
+    expect(read(page).split('\n').length).toBeLessThanOrEqual(LINES_MAX);
+    expect(missingPaths(page)).toEqual([]);
   });
 });

@@ -1,14 +1,12 @@
 /** Every relative link and picture of the documentation leads to a file, and an anchor to a heading of that file. */
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const PAGES = [ROOT, join(ROOT, 'docs'), join(ROOT, 'docs', 'keys'), join(ROOT, 'bench')].flatMap((folder) =>
-  readdirSync(folder)
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => join(folder, name)),
+const PAGES = globSync(['*.md', '{docs,bench,src,test}/**/*.md'], { cwd: ROOT }).map((name) =>
+  join(ROOT, name),
 );
 
 test('every relative link has a target', () => {

@@ -1,4 +1,4 @@
-/** The state machine of a list-watch as data: the transition for each outcome of a list or a watch. See ARCHITECTURE.md, "The list-watch". */
+/** The state machine of a list-watch as data: the transition for each outcome of a list or a watch. See README.md. */
 
 import { StatusError } from '../status-error.ts';
 import { ResponseTooLargeError } from '../client/exchange.ts';

@@ -1,4 +1,4 @@
-/** The rules by which a cache stores or ignores objects, with the numbers of ARCHITECTURE.md. */
+/** The rules by which a cache stores or ignores objects, with the numbers of src/kube/informer/README.md. */
 
 import { describe, expect, test } from 'vitest';
 import { ObjectCache } from '../../../src/kube/informer/object-cache.ts';

@@ -1,4 +1,4 @@
-/** ARCHITECTURE.md is the specification: its table equals the one in the code, and every row is tested on real sockets. */
+/** src/kube/informer/README.md is the specification: its table equals the one in the code, and every row is tested on real sockets. */
 
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
@@ -21,7 +21,7 @@ import {
   type Step,
 } from '../scripted-server.ts';
 
-const DOCUMENT = join(import.meta.dirname, '..', '..', '..', 'ARCHITECTURE.md');
+const DOCUMENT = join(import.meta.dirname, '../../../src/kube/informer/README.md');
 
 interface Row {
   readonly phase: string;

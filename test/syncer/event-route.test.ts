@@ -1,0 +1,46 @@
+/** The files that a changed Endpoints passes in the daemon: those in ARCHITECTURE.md, found by what runs. */
+
+import { expect, test } from 'vitest';
+import { newEmbeddedWorld } from '../scenarios/embedded-world.ts';
+import { documentedFiles, filesThatRun } from '../support/files-that-run.ts';
+import { eventually } from '../support/eventually.ts';
+
+const KEY = 'default/web';
+/**
+ * The embedded clusters of this test run in this process, too: the rest of `kube` is also theirs. Metrics ask the clock of the daemon, which is no step
+ * of the route either.
+ */
+const ENGINE = /^(?:syncer\/(?!metrics\/|daemon$)|kube\/(?:client|informer)\/|kube\/work-queue)/u;
+
+/** One is evaluated in the daemon, the other in the sandbox, which alone evaluates loops. */
+const PATCHES = [
+  { path: 'metadata.annotations["example.com/short"]', expression: '"a-" + value' },
+  { path: 'metadata.annotations["example.com/long"]', expression: 'for (;;) { break; } "b-" + value' },
+];
+
+test('are the documented ones', async () => {
+  await using world = await newEmbeddedWorld();
+  await world.createVirtual(KEY, { annotations: { 'example.com/short': '0', 'example.com/long': '0' } });
+  const daemon = await world.startSync({
+    config: {
+      sync: { toHost: { endpoints: { patches: PATCHES } } },
+      endpointSyncer: { sandbox: { localEvaluation: true } },
+    },
+  });
+  await world.whenCopy(KEY);
+  // Until then the sync looks every 50 ms whether it is idle. What runs later runs every 10 s.
+  await daemon.whenLogged(/^first pass complete$/u);
+  const syncs = (): number => daemon.log.filter(({ msg }) => msg === 'synced').length;
+  let value = 0;
+  const run = await filesThatRun(async () => {
+    const before = syncs();
+    value += 1;
+    const annotations = { 'example.com/short': String(value), 'example.com/long': String(value) };
+    await world.mergeVirtual(KEY, { metadata: { annotations } });
+    await world.whenCopy(KEY, ({ metadata }) => metadata.annotations?.['example.com/long'] === `b-${value}`);
+    await eventually(syncs, (count) => count > before, { what: 'the line of the log' });
+  });
+  const passed = [...run].filter((file) => ENGINE.test(file));
+  const documented = documentedFiles('The files that a changed Endpoints passes');
+  expect(passed.toSorted()).toEqual([...documented].toSorted());
+});
