@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { COMMANDS } from '../../src/cli/program.ts';
 import { capturedRun } from './captured-run.ts';
 import { testFolder } from '../support/test-folder.ts';
 
@@ -12,7 +13,7 @@ describe('commands have their flags', () => {
     '--config --name --virtual-kubeconfig --virtual-context --host-kubeconfig --host-context --host-namespace';
   const LIVE = `--vcluster --namespace ${ACCESS}`;
   const API = '--server --token --kubeconfig --config';
-  test.each([
+  const ROWS = [
     ['run', `--dry-run --once --vcluster-config --workers --log-level --http-bind-address ${ACCESS}`],
     ['demo', '--once --dir --output'],
     ['api', '--config'],
@@ -44,7 +45,17 @@ describe('commands have their flags', () => {
     ['cleanup', `--yes --dry-run --kind --unused ${LIVE}`],
     ['completion', '--help'],
     ['version', '--help'],
-  ])('%s', async (name, flags) => {
+    ['adopt', ACCESS],
+    ['healthcheck', '--url --timeout --config'],
+    ['schema', '--write --check --modeline'],
+  ] as const;
+
+  test('each command has a row', () => {
+    const named = new Set<string>(ROWS.map(([name]) => name.replace(/ .*/u, '')));
+    expect(COMMANDS.map(({ name }) => name).filter((name) => !named.has(name))).toEqual([]);
+  });
+
+  test.each(ROWS)('%s', async (name, flags) => {
     const { code, out } = await capturedRun([...name.split(' '), '--help']);
     expect(code).toBe(0);
     for (const flag of flags.split(' ')) expect(out).toMatch(new RegExp(`(^|[ ,])${flag}\\b`, 'mu'));
