@@ -592,3 +592,21 @@ test('a copy that a finalizer holds is reported once, after 30 s', async () => {
   expect(Number(events[0]?.trim().split(' ')[0])).toBeCloseTo(60, 0);
   expect(events[0]).toContain('and waits for the finalizer example.com/hold.');
 });
+
+test.each([13, 14])(
+  'a Service that appears in an outage, after its Endpoints are gone, may be copied: its watch can be the first to read on, %i',
+  async (seed) => {
+    const service = { kind: 'service', side: 'virtual', object: 3 } as const;
+    const copied = await run(
+      [
+        { atMs: 10_000, kind: 'put', ...ENDPOINTS, object: 3 },
+        { atMs: 20_000, ...RESTORE, side: 'virtual', revisions: 0, downMs: 24_000 },
+        { atMs: 24_000, kind: 'delete', plural: 'endpoints', side: 'virtual', object: 3 },
+        { atMs: 28_000, ...service, form: 'plain' },
+      ],
+      { areServicesSynced: true },
+      { seed, daemons: 1, isCalm: true },
+    );
+    expect(copied).toEqual([]);
+  },
+);

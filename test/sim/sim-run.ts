@@ -97,7 +97,7 @@ class SimRun {
     };
     this.#vcluster = new VclusterSyncer(this.#clusters, this.#clock);
     this.#classes = new ClassHistory(this.#clusters);
-    this.#backed = backedServices(this.#clusters.virtual);
+    this.#backed = backedServices(this.#clusters.virtual, this.#clock);
     this.#settings = options.settings;
     const isReloading = (): boolean => this.#clock.nowMs - this.#configuredAtMs < RELOAD_MS;
     this.#user = new User(this.#clusters, () => this.#settings, isReloading);
