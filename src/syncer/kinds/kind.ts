@@ -6,7 +6,7 @@ import { asJson, type KubeObject, type ObjectKey, type Resource } from '../../ku
 import { objectField, type JsonObject } from '../../base/json.ts';
 import type { Fields, KnownFields, PatchLimits } from '../patch/check-patch.ts';
 import type { PatchConfig } from '../patch/patch-schema.ts';
-import type { ValidateResult } from '../patch/pipeline.ts';
+import type { ValidateResult } from '../patch/types.ts';
 import type { ContentRules, NameTranslator } from '../translate/types.ts';
 import type { AddressField } from './load-balancers.ts';
 import type { LocalServiceOf } from './local-traffic.ts';

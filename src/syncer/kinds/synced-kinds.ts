@@ -5,7 +5,7 @@ import { parseLabelSelector, printSelector, type SelectorOperator } from '../../
 import { apiVersionOf, type GroupVersionKind, type Resource } from '../../kube/object.ts';
 import { compilePatches, type CompiledPatches } from '../patch/compile.ts';
 import type { PatchConfig } from '../patch/patch-schema.ts';
-import type { ValidateResult } from '../patch/pipeline.ts';
+import type { ValidateResult } from '../patch/types.ts';
 import { validateMetadata } from '../patch/validate-object.ts';
 import { endpointSlices } from './endpoint-slices.ts';
 import { endpoints } from './endpoints.ts';

@@ -1,7 +1,9 @@
 /** Lists that API servers write as null where they are empty, such as `ports` of an EndpointSlice: for patches they are empty lists. */
 
 import type { Segment } from './path-syntax.ts';
+import type { PatchContext } from './types.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { Budget } from '../sandbox/local/budget.ts';
 
 interface Members {
   /** The lists of an object, with what their elements hold. */
@@ -57,6 +59,31 @@ function lacksAddresses(element: JsonValue): boolean {
   if (!isJsonObject(element)) return false;
   const { addresses, notReadyAddresses, ports, hints } = element;
   return addresses === null || notReadyAddresses === null || ports === null || hints !== undefined;
+}
+
+/** Objects whose lists are filled once they are read. */
+export class FilledContext implements PatchContext {
+  readonly objectNamespace: string;
+  readonly budget: Budget;
+  readonly #stored: PatchContext;
+  #hostObject: JsonObject | null | undefined;
+  #virtualObject: JsonObject | null | undefined;
+
+  constructor(stored: PatchContext) {
+    this.objectNamespace = stored.objectNamespace;
+    this.budget = stored.budget ?? new Budget();
+    this.#stored = stored;
+  }
+
+  get hostObject(): JsonObject | null {
+    const { hostObject } = this.#stored;
+    return (this.#hostObject ??= hostObject && withEmptyLists(hostObject));
+  }
+
+  get virtualObject(): JsonObject | null {
+    const { virtualObject } = this.#stored;
+    return (this.#virtualObject ??= virtualObject && withEmptyLists(virtualObject));
+  }
 }
 
 /** The path leads to lists of this kind. */

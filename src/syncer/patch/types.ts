@@ -99,3 +99,25 @@ export type ReferenceLookup = (
 export interface NameConflict {
   readonly holder: NamespacedName;
 }
+
+export interface ResultProblem {
+  readonly path: ConcretePath;
+  readonly message: string;
+}
+
+/** Which places count. */
+export type Concerns = (path: ConcretePath) => boolean;
+
+export interface ValidateOptions {
+  /** Default: all. */
+  readonly concerns?: Concerns;
+  /** Which API server has to accept the object. Default: any of a supported version, as only the host knows its own. */
+  readonly by?: 'any version' | 'newest version';
+}
+
+/** The first error in the object that patches have changed, and that it did not have before. */
+export type ValidateResult = (
+  before: JsonObject,
+  after: JsonObject,
+  options?: ValidateOptions,
+) => ResultProblem | undefined;

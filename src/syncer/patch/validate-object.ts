@@ -13,7 +13,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../base/json.ts';
-import type { ResultProblem, ValidateOptions, ValidateResult } from './pipeline.ts';
+import type { ResultProblem, ValidateOptions, ValidateResult } from './types.ts';
 import { wordingOf } from './violation-wording.ts';
 
 /** For an object of any kind. */

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { cloneJson, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 import { printPath } from '../../../src/syncer/patch/path-syntax.ts';
-import type { ValidateResult } from '../../../src/syncer/patch/pipeline.ts';
+import type { ValidateResult } from '../../../src/syncer/patch/types.ts';
 import { validateEndpointSlice } from '../../../src/syncer/kinds/endpoint-slices.ts';
 import { validateEndpoints } from '../../../src/syncer/kinds/endpoints.ts';
 import { validationOf } from '../../../src/syncer/kinds/synced-kinds.ts';
