@@ -19,15 +19,9 @@ import {
 } from '../../config-file/schema-fields.ts';
 import { DNS_LABEL_OR_EMPTY, DNS_LABEL_RULE } from '../../kube/names.ts';
 import { host, http, log, vclusterConfig } from '../../shared-config/shared.ts';
+import { excludableAnnotation, excludableLabel } from './excluded-keys.ts';
 import { FLEET_NAMESPACES, NAME_OR_FLEET } from './fleet-rules.ts';
-import {
-  keyPattern,
-  labelKey,
-  labelRequirement,
-  labelValue,
-  objectName,
-  requiredLabel,
-} from './kube-fields.ts';
+import { labelKey, labelRequirement, labelValue, objectName, requiredLabel } from './kube-fields.ts';
 import { ONE_VIRTUAL_KUBECONFIG, OWNER_API_VERSIONS, VALUES_OF_OPERATOR, WHOLE_OWNER } from './rules.ts';
 
 const MI = 2 ** 20;
@@ -161,23 +155,8 @@ export const EXCLUDED_ANNOTATIONS = [
   'kubectl.kubernetes.io/last-applied-configuration',
 ];
 
-/** Labels of copies that the translation sets, whatever the virtual object has. */
-const TRANSLATED_LABELS = [
-  'endpointslice.kubernetes.io/managed-by',
-  'kubernetes.io/service-name',
-  'vcluster.loft.sh/managed-by',
-  'vcluster.loft.sh/namespace',
-];
-
-const excludableLabel = keyPattern.superRefine((key, context) => {
-  if (TRANSLATED_LABELS.includes(key))
-    context.addIssue(
-      'the translation of copies sets this label, so it cannot be excluded: remove it from the list',
-    );
-});
-
 const metadata = section('Labels and annotations that each cluster keeps for itself.', {
-  excludeAnnotations: z.array(keyPattern).default(EXCLUDED_ANNOTATIONS).meta({
+  excludeAnnotations: z.array(excludableAnnotation).default(EXCLUDED_ANNOTATIONS).meta({
     description:
       'Annotations that are not copied in either direction: keys, or PREFIX/* for all keys with a prefix.',
   }),

@@ -196,7 +196,12 @@ function patchedSections(sections: JsonObject, above: readonly string[]): readon
 
 /** A list of one's own, even an empty one, replaces the default one, which keeps copies of values out of annotations that a patch may mask. */
 function droppedExclusions(own: Fields): Finding[] {
-  const name = 'endpointSyncer.metadata.excludeAnnotations';
+  return ['endpointSyncer', 'endpointSyncer.defaults'].flatMap((section) =>
+    droppedFrom(own, `${section}.metadata.excludeAnnotations`),
+  );
+}
+
+function droppedFrom(own: Fields, name: string): Finding[] {
   const list = own.value(name);
   if (!Array.isArray(list)) return [];
   const isListed = keyMatcher(list.filter((one) => typeof one === 'string'));

@@ -32,7 +32,7 @@ const LEADER = 'control-plane.alpha.kubernetes.io/leader';
  * The mirroring controller ignores such Endpoints. Another value is data of a leader election. */
 export const UNSERVED: StringMap = { [LEADER]: 'endpoint-syncer' };
 
-const BOOKKEEPING: ReadonlySet<string> = new Set([
+export const BOOKKEEPING_ANNOTATIONS: ReadonlySet<string> = new Set([
   OBJECT_NAME,
   OBJECT_NAMESPACE,
   OBJECT_UID,
@@ -47,7 +47,7 @@ const BOOKKEEPING: ReadonlySet<string> = new Set([
 ]);
 
 export function isBookkeepingAnnotation(key: string): boolean {
-  return BOOKKEEPING.has(key);
+  return BOOKKEEPING_ANNOTATIONS.has(key);
 }
 
 export function isUnservedMark(key: string, value: string): boolean {

@@ -13,7 +13,8 @@ const CONTROLLED_BY_LABEL = 'vcluster.loft.sh/controlled-by';
 /** Helm finds its releases by this key, so in a namespace shared with the host's own releases it must not appear. */
 const RELEASE_LABEL = 'release';
 
-const OWN_KEYS = [NAMESPACE_LABEL, MANAGED_BY_LABEL, CONTROLLED_BY_LABEL];
+/** Labels of vCluster and of this program, which mean something on either side. */
+export const OWN_LABELS: readonly string[] = [NAMESPACE_LABEL, MANAGED_BY_LABEL, CONTROLLED_BY_LABEL];
 
 /** Labels by which the Secrets of the key and token API are found. */
 const PROGRAM = 'endpoint-syncer';
@@ -34,7 +35,7 @@ export function createLabelTranslator(
   { excludeAnnotations, excludeLabels }: Exclusions = NOTHING_EXCLUDED,
 ): LabelTranslator {
   const isExcluded = { annotations: keyMatcher(excludeAnnotations), labels: keyMatcher(excludeLabels) };
-  const reserved = mode.kind === 'single' ? [RELEASE_LABEL, ...OWN_KEYS] : OWN_KEYS;
+  const reserved = mode.kind === 'single' ? [RELEASE_LABEL, ...OWN_LABELS] : OWN_LABELS;
   const toHost = new Map(reserved.map((key) => [key, rewrittenKey(key, vcluster)]));
   const toVirtual = new Map([...toHost].map(([virtual, host]) => [host, virtual]));
   return {
