@@ -1,7 +1,7 @@
 /** Why an object is, or is not, in sync or imported: one state, one reason, one sentence. Pure. */
 
 import { InvariantError, messageOf, PatchError } from '../../base/errors.ts';
-import { ENDPOINT_SLICES, isTerminating, keyOf, type KubeObject } from '../../kube/object.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, isTerminating, keyOf, type KubeObject } from '../../kube/object.ts';
 import { isNamespaceMissing } from '../../syncer/reconcile/controller.ts';
 import { isNamespaceTerminating } from '../../kube/status-error.ts';
 import { describeNamespaceEnd, describeTermination } from '../../syncer/reconcile/notices.ts';
@@ -38,6 +38,7 @@ export interface StatusFacts extends Pick<DaemonState, 'lease' | 'runsOther'> {
   /** Of the daemon about this object, the latest first. */
   readonly events: readonly ReportedEvent[];
   readonly closedNamespaces: Snapshot['closedNamespaces'];
+  readonly unreadNamespaces: Snapshot['unreadNamespaces'];
   /** What the user can do about one of them. */
   readonly namespaceAdvice: string;
   readonly fleetNote?: DaemonState['fleetNote'];
@@ -47,6 +48,8 @@ export interface StatusFacts extends Pick<DaemonState, 'lease' | 'runsOther'> {
   readonly syncsServices: boolean;
   /** Rights that the daemon needs and this user does not have, described. */
   readonly missingRights: readonly string[];
+  /** An object is written although one of its patches fails. */
+  readonly isRestSynced: boolean;
 }
 
 function statusAs(state: State, reason: string, sentence: string): SyncStatus {
@@ -58,14 +61,16 @@ const RECENT_MS = 10 * 60_000;
 
 /** What the status of every object of a plan depends on. */
 export function factsOf(
-  { snapshot: { config, closedNamespaces }, objection }: WorldPlan,
+  { snapshot: { config, closedNamespaces, unreadNamespaces }, objection }: WorldPlan,
   reports: Pick<StatusFacts, 'fleetNote' | 'nowMs' | 'lease' | 'runsOther'>,
 ): Omit<StatusFacts, 'events'> {
   return {
     ...reports,
     objection,
     closedNamespaces,
+    unreadNamespaces,
     namespaceAdvice: namespaceAdvice(config),
+    isRestSynced: config.patches.onError === 'path',
     syncsServices: config.services.mode === 'sync',
     missingRights: [],
   };
@@ -146,7 +151,7 @@ function inProgress(plan: ObjectPlan, decision: WriteDecision, facts: StatusFact
         NO_EFFECT.reason,
         `${what} is synced to ${hostOf(plan)}, without effect: ${sentenceOf(idle)}`,
       );
-    const quarantined = recent(facts, 'PatchFailed', /quarantin/);
+    const quarantined = recent(current(facts, plan), 'PatchFailed', /quarantin/);
     const note =
       quarantined === undefined ? '' : `; its last change is delayed: ${sentenceOf(quarantined.note)}`;
     return statusAs('synced', '', `${what} is synced to ${hostOf(plan)}${note}`);
@@ -171,9 +176,10 @@ function inProgress(plan: ObjectPlan, decision: WriteDecision, facts: StatusFact
 /** Why nothing on the host can use the copy. */
 function noEffectOf({ kind, seen }: ObjectPlan, facts: StatusFacts): string | undefined {
   const notices = seen.virtual === undefined ? [] : kind.noticesOf(seen.virtual);
-  return (
-    notices.find(({ reason }) => reason === NO_EFFECT.reason)?.note ?? recent(facts, NO_EFFECT.reason)?.note
-  );
+  const notice = notices.find(({ reason }) => reason === NO_EFFECT.reason);
+  // Only the daemon has waited for the slices of the host's mirroring controller. What a name leads to is known here.
+  const isWaitedFor = kind.resource.plural === ENDPOINTS.plural;
+  return notice?.note ?? (isWaitedFor ? recent(facts, NO_EFFECT.reason)?.note : undefined);
 }
 
 /** State that only the daemon has: it waits, or the API server rejected its write. */
@@ -183,34 +189,47 @@ function reported(
   facts: StatusFacts,
   what: string,
 ): SyncStatus | undefined {
+  const later = current(facts, plan);
   const failed = ({ reason, note }: ReportedEvent): SyncStatus =>
     statusAs('failed', reason, `${what} is not in sync: ${sentenceOf(note)}`);
-  const patch = recent(facts, 'PatchFailed');
+  const patch = recent(facts.isRestSynced ? facts : later, 'PatchFailed', OF_THE_MOMENT);
   if (patch !== undefined) return failed(patch);
-  // What failed before the last write to the copy is over.
-  const events = facts.events.filter(({ lastMs }) => lastMs > lastWriteMs(plan));
-  const recreation = recent({ ...facts, events }, 'SyncError', /delet/);
+  const recreation = recent(later, 'SyncError', /delet/);
   if (recreation !== undefined && decision.kind === 'create') {
     const why =
       'another client on the host keeps deleting the copy, so it is created again with increasing delays';
     const sentence = `${what} waits for the re-creation of ${hostOf(plan)}: ${why}`;
     return statusAs('pending', 'waiting for re-creation', sentence);
   }
-  const refused = events.find(({ type, lastMs }) => type === 'Warning' && facts.nowMs - lastMs < RECENT_MS);
-  return refused && failed(refused);
+  const isUnread = facts.unreadNamespaces.has(plan.seen.target?.namespace ?? '');
+  const ofRequests = isUnread ? ['SyncError', 'NamespaceNotFound', 'Terminating'] : ['SyncError'];
+  const refused = ofRequests.flatMap((reason) => recent(later, reason) ?? []);
+  const [last] = refused.toSorted((a, b) => b.lastMs - a.lastMs);
+  return last && failed(last);
 }
 
-/** Of this program, by the copy; managedFields have whole seconds. */
-function lastWriteMs({ seen: { host } }: ObjectPlan): number {
-  const times = (host?.metadata.managedFields ?? []).flatMap(({ manager, time = '' }) =>
+/** Another run of the same patch may succeed: all other failures of patches are repeated here. */
+const OF_THE_MOMENT = /quarantin|\((?:timeout|memory|killed)\)/;
+
+/** With the Events that are later than the last success alone: what failed before is over. */
+function current(facts: StatusFacts, plan: ObjectPlan): StatusFacts {
+  const succeeded = facts.events.filter(({ reason }) => ['Synced', 'TakenOver'].includes(reason));
+  const succeededMs = Math.max(lastWriteMs(plan), ...succeeded.map(({ lastMs }) => lastMs));
+  return { ...facts, events: facts.events.filter(({ lastMs }) => lastMs > succeededMs) };
+}
+
+/** Of this program, to either side; managedFields have whole seconds. */
+function lastWriteMs({ seen: { host, virtual } }: ObjectPlan): number {
+  const written = [host, virtual].flatMap((object) => object?.metadata.managedFields ?? []);
+  const times = written.flatMap(({ manager, time = '' }) =>
     manager === FIELD_MANAGER ? [Date.parse(time) + 999] : [],
   );
   return Math.max(0, ...times);
 }
 
-function failed(error: unknown, what: string, { events }: StatusFacts): SyncStatus {
+function failed(error: unknown, what: string, facts: StatusFacts): SyncStatus {
   if (error instanceof PatchError) {
-    const after = events.some(({ note }) => note.includes('quarantin'))
+    const after = recent(facts, 'PatchFailed', /quarantin/)
       ? '; the expression is quarantined for this object and retried with increasing delays'
       : '';
     const messages = [error, ...error.others].map(patchErrorLine);

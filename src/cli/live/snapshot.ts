@@ -77,6 +77,8 @@ export interface Snapshot {
   readonly referenced: readonly (KindSnapshot & { readonly kind: ReferencedKind })[];
   /** Host namespaces that copies belong to and that take none: the one that is being deleted; undefined: there is none of this name. */
   readonly closedNamespaces: ReadonlyMap<string, KubeObject | undefined>;
+  /** Host namespaces that this user may not read, which count as existing. */
+  readonly unreadNamespaces: ReadonlySet<string>;
   readonly owner: OwnerReference | undefined;
   readonly identity: Identity;
   /** Kinds that are not synced and may not be listed, with the reason. */
@@ -153,8 +155,8 @@ export async function readSnapshot(
   const referenced = (await Promise.all(reads)).flat();
   const { names } = createTranslators(config);
   const virtual = kinds.flatMap((one) => (synced.has(one.resource.plural) ? one.virtual : []));
-  const closedNamespaces = await closedOf(clusters.host, targetNamespaces(virtual, names));
-  return { config, kinds, services, referenced, closedNamespaces, owner, identity, unreadable };
+  const targets = await readNamespaces(clusters.host, targetNamespaces(virtual, names));
+  return { config, kinds, services, referenced, ...targets, owner, identity, unreadable };
 }
 
 /**
@@ -248,21 +250,22 @@ function targetNamespaces(virtual: readonly KubeObject[], names: NameTranslator)
   return new Set([names.hostNamespace, ...all]);
 }
 
-/** A namespace that may not be read counts as existing. */
-async function closedOf(
+async function readNamespaces(
   host: ClusterClient,
   namespaces: ReadonlySet<string>,
-): Promise<Snapshot['closedNamespaces']> {
-  const closed = new Map<string, KubeObject | undefined>();
+): Promise<Pick<Snapshot, 'closedNamespaces' | 'unreadNamespaces'>> {
+  const closedNamespaces = new Map<string, KubeObject | undefined>();
+  const unreadNamespaces = new Set<string>();
   for (const name of namespaces) {
     try {
       const namespace = await host.get(NAMESPACES, { namespace: '', name });
-      if (isTerminating(namespace)) closed.set(name, namespace);
+      if (isTerminating(namespace)) closedNamespaces.set(name, namespace);
     } catch (error) {
-      if (isNotFound(error)) closed.set(name, undefined);
+      if (isNotFound(error)) closedNamespaces.set(name, undefined);
+      else unreadNamespaces.add(name);
     }
   }
-  return closed;
+  return { closedNamespaces, unreadNamespaces };
 }
 
 // Both clusters of a configuration, for one command: connected, with the host namespace filled in.

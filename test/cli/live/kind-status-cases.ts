@@ -60,6 +60,16 @@ export const KIND_CASES: Readonly<Record<string, Case>> = {
     key: 'shop/alias',
     expected: ['synced', '', 'Service "shop/alias" is synced to "host/alias-x-shop-x-vc"'],
   },
+  'an alias of a Service that is copied by now': {
+    config: ALL_KINDS,
+    virtual: [aliasOf('web.shop.svc'), service()],
+    after: (clusters) => clusters,
+    facts: {
+      events: [event('NoEffect', 'spec.externalName names Service "shop/web", which is not copied.')],
+    },
+    key: 'shop/alias',
+    expected: ['synced', '', 'Service "shop/alias" is synced to "host/alias-x-shop-x-vc"'],
+  },
   'a slice of a Service with a selector': {
     config: ALL_KINDS,
     virtual: [sliceOf('web'), selecting()],

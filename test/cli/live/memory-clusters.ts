@@ -31,6 +31,7 @@ export function snapshotOf({ virtual, host }: MemoryClusters, config: Config): S
     services: ofKind('Service'),
     referenced: [{ kind: secrets, ...ofKind(SECRETS.kind) }],
     closedNamespaces: new Map(),
+    unreadNamespaces: new Set(),
     owner: undefined,
     identity: { uid: 'same', known: 'same', isAdopted: false, lease: undefined },
     unreadable: [],

@@ -4,6 +4,7 @@ import {
   statusOfImport,
   statusOfOther,
   statusOf,
+  type StatusFacts,
   type SyncStatus,
 } from '../../../src/cli/live/object-status.ts';
 import { describe, expect, test } from 'vitest';
@@ -529,6 +530,8 @@ async function statusIn({
     nowMs: NOW,
     events: [],
     closedNamespaces: new Map(),
+    unreadNamespaces: new Set(),
+    isRestSynced: loaded.patches.onError === 'path',
     namespaceAdvice: namespaceAdvice(loaded),
     lease: undefined,
     runsOther: false,
@@ -537,6 +540,79 @@ async function statusIn({
     ...facts,
   });
 }
+
+/** Warnings that the daemon may have sent about an object which differs now, with what `status` may make of each while it is current. */
+const WARNINGS: readonly (readonly [reason: string, note: string, cause?: SyncStatus['state']])[] = [
+  ['SyncError', 'Writing to the host failed and is retried: exceeded quota', 'failed'],
+  ['PatchFailed', 'patches[1], path a: it takes too long (timeout)', 'failed'],
+  ['PatchFailed', 'patches[1], path a: this expression is quarantined until later', 'failed'],
+  ['Contested', 'Field manager "kubectl" keeps overwriting the host copy.', 'contested'],
+  // These are decided here, where they are not the case.
+  ['PatchFailed', 'patches[1], path a: value.a is not a function (runtime)'],
+  ['NamespaceNotFound', 'The host namespace "host" does not exist: create it.'],
+  ['Terminating', 'The copy "host/web" on the host is being deleted.'],
+  ['NameConflict', 'The host name already belongs to the copy of another object.'],
+  ['NotManaged', 'The host already has Endpoints of this name.'],
+  ['NamespaceNotMapped', 'The namespace has no entry.'],
+  ['ReferenceNotFound', 'Secret "shop/a" exists on neither side.'],
+  ['ReferenceNotAllowed', 'It names a kind that the configuration does not allow.'],
+  // These do not keep an object from being written.
+  ['DuplicateEndpoints', 'Two objects give one Service the same address.'],
+  ['TooManyAddresses', 'A subset has more than 1000 addresses.'],
+  ['LocalTrafficPolicy', 'The Service keeps traffic on the node.'],
+  ['NoEffect', 'The host has made no EndpointSlice of the copy.'],
+];
+
+describe('a warning is the cause of a difference only if it can be, and if nothing has succeeded since', () => {
+  const eventAt = (reason: string, note: string, lastMs: number) => ({ ...event(reason, note), lastMs });
+  const differing = (successMs: number, events: StatusFacts['events'], more: Partial<Case> = {}) =>
+    statusIn({
+      config: configWith({ own: '  patches: {onError: object}' }),
+      virtual: [web()],
+      after: editedHost({ labels: {}, managedFields: [writtenAt(successMs)] }),
+      expected: ['pending', '', ''],
+      ...more,
+      facts: { events, ...more.facts },
+    });
+
+  test.for(WARNINGS)('%s: %s', async ([reason, note, cause]) => {
+    const current = await differing(NOW - 120_000, [eventAt(reason, note, NOW - 60_000)]);
+    expect(current?.state).toBe(cause ?? 'pending');
+    expect(current?.reason).toBe(cause === undefined ? 'differs' : reason);
+    if (cause === 'contested') return; // the daemon writes while it is contested, too
+    const over = await differing(NOW - 30_000, [eventAt(reason, note, NOW - 60_000)]);
+    expect(over).toMatchObject({ state: 'pending', reason: 'differs' });
+    const old = await differing(0, [eventAt(reason, note, NOW - 660_000)]);
+    expect(old).toMatchObject({ state: 'pending', reason: 'differs' });
+  });
+
+  test.each(['Synced', 'TakenOver'])('an Event %s tells of a success whose copy is gone', async (success) => {
+    const lost = (events: StatusFacts['events']) =>
+      differing(0, events, { after: (clusters) => ({ ...clusters, host: [] }) });
+    const [failure, since] = [
+      eventAt('SyncError', 'Writing to the host failed: exceeded quota', NOW - 60_000),
+      { ...eventAt(success, 'Synced.', NOW - 30_000), type: 'Normal' },
+    ];
+    expect(await lost([failure])).toMatchObject({ state: 'failed', reason: 'SyncError' });
+    expect(await lost([since, failure])).toMatchObject({ state: 'pending', reason: 'no host copy' });
+  });
+
+  test('a write to the virtual object is a success, too', async () => {
+    const events = [eventAt('SyncError', 'Writing to the virtual cluster failed: timeout', NOW - 60_000)];
+    const virtual = object('Endpoints', 'shop/web', {}, { managedFields: [writtenAt(NOW - 30_000)] });
+    expect(await differing(0, events)).toMatchObject({ state: 'failed' });
+    expect(await differing(0, events, { virtual: [virtual] })).toMatchObject({ state: 'pending' });
+  });
+
+  test.each(['NamespaceNotFound', 'Terminating'])(
+    '%s counts where the namespace may not be read',
+    async (reason) => {
+      const events = [eventAt(reason, 'The host namespace "host" takes no copy.', NOW - 60_000)];
+      const facts = { unreadNamespaces: new Set(['host']) };
+      expect(await differing(0, events, { facts })).toMatchObject({ state: 'failed', reason });
+    },
+  );
+});
 
 describe('why', () => {
   test.each(Object.entries({ ...CASES, ...KIND_CASES }))('%s', async (_, testCase) => {
