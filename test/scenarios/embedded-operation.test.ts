@@ -7,6 +7,7 @@ import { gaugeScenarios } from './gauges.ts';
 import { newEmbeddedWorld } from './embedded-world.ts';
 import { operationScenarios } from './operation.ts';
 import { reloadScenarios } from './reload.ts';
+import { rotationScenarios } from './rotation.ts';
 import { otherSyncerScenarios } from './other-syncers.ts';
 
 // Most of the time is waiting. Tests with the same daemon run one after another.
@@ -17,4 +18,5 @@ describe.concurrent('on embedded clusters', () => {
   otherSyncerScenarios(newEmbeddedWorld);
   admissionScenarios(newEmbeddedWorld);
   dryRunScenarios(newEmbeddedWorld);
+  rotationScenarios(newEmbeddedWorld);
 });
