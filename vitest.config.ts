@@ -11,6 +11,7 @@ const SYSTEM = [
   'test/syncer/config/one-more-field.test.ts',
   'test/cli/{api,compile-cache,eval,loaded-files,patch-warnings,process-lifecycle,run,wrong-inputs}.test.ts',
   'test/cli/demo/demo.test.ts',
+  'test/cli/live/absent-values.test.ts',
   'test/cli/test/*.test.ts',
   'test/apiserver/request/read-body.test.ts',
   'test/base/yaml/go-reader.test.ts',

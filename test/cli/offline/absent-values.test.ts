@@ -2,24 +2,11 @@
 
 import { expect, test } from 'vitest';
 import { isJsonObject, textAt, type JsonObject } from '../../../src/base/json.ts';
-import { objectProblems } from '../../../src/cli/output/object-problems.ts';
 import { testFolder } from '../../support/test-folder.ts';
 import { capturedRun } from '../captured-run.ts';
-import { corpus } from '../output/object-corpus.ts';
+import { LACKING_OBJECTS as OBJECTS, linesThatStandForNothing } from '../output/lacking-objects.ts';
 
 const folder = testFolder();
-const STANDS_FOR_NOTHING = /\bnull\b|\bundefined\b|\bNaN\b|\[object /u;
-const SYNCED = ['Endpoints', 'EndpointSlice', 'Service'];
-
-/** Each valid object, and each that lacks one member which need not be there, with names of their own. */
-const OBJECTS: readonly JsonObject[] = corpus().flatMap(({ id, object }, at) => {
-  const isLacking = !id.includes(': ') || id.endsWith(' missing');
-  if (!isLacking || !SYNCED.includes(textAt(object, 'kind')) || objectProblems(object).length > 0) return [];
-  const { metadata } = object;
-  if (!isJsonObject(metadata)) return [];
-  return [{ ...object, metadata: { ...metadata, name: `web-${at}` } }];
-});
-
 function write(name: string, value: unknown): string {
   return folder.write(name, JSON.stringify(value));
 }
@@ -50,10 +37,6 @@ function asCopy(object: JsonObject): JsonObject {
       },
     },
   };
-}
-
-function linesThatStandForNothing(text: string): string[] {
-  return text.split('\n').filter((line) => STANDS_FOR_NOTHING.test(line));
 }
 
 test('the corpus lacks many members', () => {
