@@ -24,7 +24,7 @@ export function placeOf(text: string, offset: number): Place {
 
 /** The excerpt at a position; `''` where the position or its line is not known. */
 export function excerptOf(text: string, line: number | undefined, column = 1): string {
-  const found = line === undefined ? undefined : text.split('\n')[line - 1];
+  const found = line === undefined ? undefined : text.split(LINE_END)[line - 1];
   return found === undefined ? '' : caretLine(found, Math.min(Math.max(column - 1, 0), found.length));
 }
 
@@ -36,7 +36,7 @@ export function caretLine(line: string, index: number): string {
   const tail = from + WIDTH_MAX < line.length ? '…' : '';
   // Tabs are kept in both lines, so that the caret is below its character.
   const before = withTabs(head + line.slice(from, index));
-  return `${withTabs(head + cut + tail)}\n${before.replaceAll(/[^\t]/gu, ' ')}^`;
+  return `${withTabs(head + cut + tail)}\n${before.replaceAll(/[^\t]/g, ' ')}^`;
 }
 
 /** Characters that would break a line, a log or a terminal: C0, C1, line and paragraph separators, bidirectional controls. */
