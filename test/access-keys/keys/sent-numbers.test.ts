@@ -1,11 +1,11 @@
-/** A message names the number that was sent, and no integer is stored as another. */
+/** A message names the number that was sent, no integer is stored as another, and no text that looks like a number is lost. */
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeBody } from '../../../src/apiserver/schema/decode.ts';
 import { parseJsonText } from '../../../src/apiserver/schema/json-text.ts';
 import { META_TYPES, TypeTable } from '../../../src/apiserver/schema/object-schema.ts';
-import { text } from '../../../src/base/json.ts';
+import { objectField, text } from '../../../src/base/json.ts';
 import { KEYS_PATH, MINIMAL, startKeyServer, type KeyServer } from './key-server.ts';
 
 const LONG = ['9007199254740995', '9223372036854775807', '-9007199254740995', '-9223372036854775808'];
@@ -81,6 +81,28 @@ test.each(LONG)('%s as YAML', async (number) => {
   const sent = await send('POST', KEYS_PATH, 'application/yaml', body);
   expect(sent.status).toBe(422);
   expect(sent.message).toContain(number);
+});
+
+test('a text of a YAML body that nearly is a number is stored as it is, or refused', async () => {
+  const part = fc.constantFrom('.', 'e', 'E', '+', '-', '_', '0', '1', '9', 'x', 'o', 'inf', 'nan', '400');
+  const plain = fc.array(part, { minLength: 1, maxLength: 5 }).map((parts) => parts.join(''));
+  // A dash begins a list, and a document.
+  const texts = plain.filter((one) => !/^-+$/u.test(one));
+  let at = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(fc.constantFrom('.', '1e400', '-1e999'), texts), async (description) => {
+      const spec = `{displayName: D, type: User, user: u, ttl: 0, description: ${description}}`;
+      const body = `metadata: {name: text-${++at}}\nspec: ${spec}\n`;
+      const { status, json } = await api.client.send({
+        method: 'POST',
+        path: KEYS_PATH,
+        headers: { 'content-type': 'application/yaml' },
+        body,
+      });
+      if (status === 201) expect(text(objectField(json ?? {}, 'spec'), 'description')).toBe(description);
+      else expect(status).toBe(400);
+    }),
+  );
 });
 
 test('a version that is not served is named as it was sent', async () => {
