@@ -5,6 +5,7 @@ import type { CacheEvent, ClusterName } from '../../kube/types.ts';
 import { sleep, withinTime } from '../../base/clock.ts';
 import { RetryDelay } from '../../base/retry.ts';
 import { createSemaphore } from '../../base/semaphore.ts';
+import { ClusterScopedError } from '../../kube/discovery.ts';
 import {
   kindPolicy,
   partsOfKind,
@@ -136,11 +137,7 @@ export class KindRegistry {
         this.#watch(this.#add(kind));
         await this.#open(id);
       } catch (error) {
-        const isServed = !(error instanceof TerminalError);
-        this.#unavailable.set(
-          id,
-          isServed ? `its kind cannot be looked up: ${messageOf(error)}` : NOT_SERVED,
-        );
+        this.#unavailable.set(id, whyNotFound(error));
         logger.debug(
           { kind: id, error: String(error) },
           'a kind that a patch references is still not served',
@@ -222,3 +219,9 @@ export class KindRegistry {
 
 const UNLISTED =
   'objects of a kind that a patch references cannot be listed: references keep the names that copies have, and nothing of this kind is imported';
+
+/** A kind that is cluster-scoped on the host refuses the next start: installing anything does not help. */
+function whyNotFound(error: unknown): string {
+  if (error instanceof ClusterScopedError) return error.message;
+  return error instanceof TerminalError ? NOT_SERVED : `its kind cannot be looked up: ${messageOf(error)}`;
+}

@@ -78,6 +78,19 @@ test('a kind that is not served is looked for until it is, and delays nothing', 
   expect(registry.detail).toBe('1 kinds are watched');
 });
 
+test('a kind that is installed later and is cluster-scoped is said to be that', async () => {
+  await using world = kindWorld();
+  world.state.isServed = false;
+  const { registry, heard } = await registryIn(world);
+  await registry.whenOpened(world.signal);
+  world.state.isClusterScoped = true;
+  await world.clock.advanceAsync(120_000);
+  expect(registry.detail).toBe(
+    `not needed; ${SECRET}: Secret of v1 is cluster-scoped in the host cluster; only namespaced kinds can be used here`,
+  );
+  expect(heard).toEqual([]);
+});
+
 test('a kind that only an object names and that is not served is tried again after a minute', async () => {
   await using world = kindWorld();
   const { registry, heard } = await registryIn(world);

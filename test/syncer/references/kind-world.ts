@@ -1,6 +1,7 @@
 /** Referenced kinds on two clusters in memory. */
 
 import { silentLogger } from '../../../src/base/logger.ts';
+import { ClusterScopedError } from '../../../src/kube/discovery.ts';
 import { ServerHistory } from '../../../src/kube/informer/list-watch.ts';
 import { MemoryClient, MemoryCluster, qualifiedPlural } from '../../../src/kube/memory-cluster.ts';
 import { SECRETS, type KubeObject, type Resource } from '../../../src/kube/object.ts';
@@ -22,8 +23,9 @@ export function kindWorld() {
   const config = configOf(WITH_REFERENCES);
   const clientOf = (name: ClusterName) => new MemoryClient(clusters[name], { manager: 'endpoint-syncer' });
   const metrics = createMetrics({ monotonicMs: () => clock.monotonicMs(), version: '0' });
-  const state = { isServed: true, missing: -1 };
+  const state = { isServed: true, isClusterScoped: false, missing: -1 };
   const resolve = async (apiVersion: string, kind: string): Promise<Resource> => {
+    if (state.isClusterScoped) throw new ClusterScopedError(apiVersion, kind, 'host');
     if (apiVersion === 'v1' && kind === 'Secret' && state.isServed) return SECRETS;
     throw new TerminalError(`${apiVersion} ${kind} is not served`);
   };
