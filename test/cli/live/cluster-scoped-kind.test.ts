@@ -62,7 +62,7 @@ describe.each(PLACES)('a kind that is cluster-scoped %s', (_, places) => {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(body),
     });
-    expect(created.status).toBe(201);
+    if (created.status !== 201) throw new Error(await created.text());
     config = write(
       `${places.length}.yaml`,
       `endpointSyncer:

@@ -1,7 +1,7 @@
 /** Labels and annotations that are not copied: what cannot be excluded, and what a list of one's own leaves out. */
 
 import { describe, expect, test } from 'vitest';
-import { parseJson, type JsonObject } from '../../../src/base/json.ts';
+import { parseJson, textAt, type JsonObject } from '../../../src/base/json.ts';
 import type { ObjectMeta } from '../../../src/kube/object.ts';
 import { EXCLUDED_ANNOTATIONS } from '../../../src/syncer/config/schema-syncer.ts';
 import { capturedRun } from '../../cli/captured-run.ts';
@@ -63,7 +63,7 @@ async function translatedKeys(): Promise<readonly (readonly [List, string])[]> {
   const files = ['--config', write('config.yaml', CONFIG), '-f', write('objects.yaml', OBJECTS)];
   const { out } = await capturedRun(['render', ...files, '-o', 'json']);
   const { items } = parseJson(out) as { items: (JsonObject & { metadata: ObjectMeta })[] };
-  expect(items.map(({ kind }) => kind).sort()).toEqual([
+  expect(items.map((one) => textAt(one, 'kind')).toSorted()).toEqual([
     'ConfigMap',
     'EndpointSlice',
     'Endpoints',
