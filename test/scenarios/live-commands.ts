@@ -316,7 +316,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       const { out } = await run(world, ['explain', 'default/web'], config);
       expect(out.split('value.nope is not a function')).toHaveLength(2);
       expect(out).toMatch(/^patches\[0\] +metadata\.annotations\.owner: fails\n +value\.nope\(\)\n +\^\n/mu);
-      expect(out).toMatch(/^events +Synced: /mu);
+      expect(out).toMatch(/^events +Synced \d+[sm] ago: /mu);
     });
 
     test('names the rights that are missing', async () => {

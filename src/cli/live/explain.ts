@@ -29,7 +29,7 @@ import {
 } from './snapshot.ts';
 import { reportingPipeline, type Application, KeptSandbox } from '../offline/rehearsal-parts.ts';
 import { factsOf, statusOfOther, type StatusFacts } from './object-status.ts';
-import { importRow, objectRow, type StatusRow } from './status.ts';
+import { ageOf, importRow, objectRow, type StatusRow } from './status.ts';
 import { tracePatches, type TracedPatch } from '../../syncer/patch/trace.ts';
 import type { Direction } from '../../syncer/patch/types.ts';
 import { isOptedOut, isOverOwnCopy } from '../../syncer/reconcile/decide.ts';
@@ -130,6 +130,8 @@ interface Explanation extends Row {
   readonly write: WriteStage[];
   readonly events: readonly ReportedEvent[];
   readonly lease: LeaseState | undefined;
+  /** When it was read. */
+  readonly nowMs: number;
 }
 
 async function explanationOf(
@@ -151,6 +153,7 @@ async function explanationOf(
     write: target.kind === 'other' ? [] : writesOf(target.plan.changes),
     events,
     lease: daemon.lease,
+    nowMs,
   };
 }
 
@@ -191,7 +194,7 @@ function asJsonObject(explanation: Explanation): JsonObject {
 const EVENTS_MAX = 5;
 
 function formatExplanation(explanation: Explanation): string {
-  const { status, address, stages, write, events, lease } = explanation;
+  const { status, address, stages, write, events, lease, nowMs } = explanation;
   const rows: string[][] = [];
   const add = (stage: string, lines: readonly string[]): void => {
     for (const [at, line] of lines.entries()) rows.push([at === 0 ? stage : '', line]);
@@ -203,14 +206,15 @@ function formatExplanation(explanation: Explanation): string {
     add('leader', [lease.holder === '' ? `no replica holds Lease ${lease.key}` : lease.holder]);
   // The first sentence is that of the newest Event with its reason.
   const told = events.find(({ reason }) => reason === status.reason);
-  const others = events.filter((event) => event !== told).map(eventLine);
+  const others = events.filter((event) => event !== told).map((event) => eventLine(event, nowMs));
   add('events', others.slice(0, EVENTS_MAX));
   return `${plainText(capital(status.sentence))}.\n\n${formatTable(rows)}`;
 }
 
-/** Events have the line breaks of a note escaped. */
-function eventLine({ reason, note }: ReportedEvent): string {
-  return `${reason}: ${note.split(/\n|\\u000a/u)[0] ?? ''}`;
+/** With its age, because what it reports may be over. Events have the line breaks of a note escaped. */
+function eventLine({ reason, note, lastMs }: ReportedEvent, nowMs: number): string {
+  const age = ageOf(new Date(lastMs).toISOString(), nowMs);
+  return `${reason} ${age} ago: ${note.split(/\n|\\u000a/u)[0] ?? ''}`;
 }
 
 function addStages(

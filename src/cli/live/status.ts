@@ -261,7 +261,7 @@ const UNITS: readonly (readonly [unit: string, seconds: number])[] = [
 ];
 
 /** As kubectl prints ages, in one unit. */
-function ageOf(time: string, nowMs: number): string {
+export function ageOf(time: string, nowMs: number): string {
   const seconds = Math.max(0, Math.floor((nowMs - Date.parse(time)) / 1000));
   if (Number.isNaN(seconds)) return '-';
   const [unit, size] = UNITS.find(([, length]) => seconds >= 2 * length) ?? ['s', 1];
