@@ -15,9 +15,16 @@ import type { ValueDifference } from '../syncer/config/values-in-force.ts';
 import { keyOf, type KubeObject } from '../kube/object.ts';
 import { isSharedKey, kindsAt, SHARED_KEYS, type SharedKey } from '../syncer/kinds/synced-kinds.ts';
 import type { ObjectPlan } from '../syncer/rehearsal.ts';
+import { CONNECTION_FIELDS } from './config/flags.ts';
 import { addConfigOptions, HELP_GROUP, loaderInput } from './config-options.ts';
-import { addVclusterOption, hostedValues, eachVcluster, type HostedVcluster } from './live/hosted.ts';
-import { connect, readSnapshot, planSnapshot } from './live/snapshot.ts';
+import {
+  addVclusterOption,
+  eachVcluster,
+  hostedValues,
+  whileConnected,
+  type HostedVcluster,
+} from './live/hosted.ts';
+import { readSnapshot, planSnapshot } from './live/snapshot.ts';
 import {
   BY_HAND,
   disabling,
@@ -36,13 +43,12 @@ import { patchesIn } from '../syncer/config/patch-rules.ts';
 import { MEMBER_LABEL } from '../fleet/decide-member.ts';
 
 const FILE_FLAG = 'vclusterConfig';
-const CONNECTION_FLAGS = ['virtual.kubeconfig', 'virtual.context', 'host.kubeconfig', 'host.context'];
 
 export function define(command: Command, exitWith: ExitWith): void {
   command.addOption(
     formatOption(['text', 'json', 'helm'], "text, json, or helm: values of this program's chart"),
   );
-  addConfigOptions(command, [FILE_FLAG, 'name', 'host.namespace', ...CONNECTION_FLAGS]);
+  addConfigOptions(command, [FILE_FLAG, 'name', 'host.namespace', ...CONNECTION_FIELDS]);
   addVclusterOption(command);
   const help =
     'print what every vCluster of the host, or with -n of one namespace, gains and loses as a member of a fleet';
@@ -68,7 +74,9 @@ async function migrate(command: Command, output: string): Promise<number> {
   const hostNamespace = hosted?.namespace ?? flags['host.namespace'] ?? '';
   const migration = planMigration({ text, file, inForce: hosted?.inForce, name, hostNamespace, flags });
   const { effective, problems, lost, differences } = migration;
-  const isLive = hosted === undefined && CONNECTION_FLAGS.some((flag) => flags[flag] !== undefined);
+  // With --vcluster, the flags of the host say where the values are, and not that its objects are wanted.
+  const asksForObjects = (field: string): boolean => hosted === undefined || field.startsWith('virtual.');
+  const isLive = CONNECTION_FIELDS.some((field) => flags[field] !== undefined && asksForObjects(field));
   const objects = isLive && effective !== undefined ? await objectsOf(effective) : [];
   const rows = rowsOf(migration);
   if (output === 'json') process.stdout.write(formatJson(asJson(migration, rows, objects), 'json'));
@@ -102,10 +110,11 @@ interface MigratedObject extends JsonObject {
   isLost: boolean;
 }
 
-async function objectsOf(config: Config): Promise<MigratedObject[]> {
-  await using connection = await connect({ config });
-  const { objects } = await planSnapshot(await readSnapshot(connection, { isOwnerNeeded: false }));
-  return objects.flatMap((object) => migratedObject(object));
+function objectsOf(config: Config): Promise<MigratedObject[]> {
+  return whileConnected({ config }, async (connection) => {
+    const { objects } = await planSnapshot(await readSnapshot(connection, { isOwnerNeeded: false }));
+    return objects.flatMap((object) => migratedObject(object));
+  });
 }
 
 function migratedObject({ kind, key, seen, decision, error, changes }: ObjectPlan): MigratedObject[] {

@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { CONNECTION_FIELDS } from '../../src/cli/config/flags.ts';
 import { COMMANDS } from '../../src/cli/program.ts';
 import { capturedRun } from './captured-run.ts';
 import { testFolder } from '../support/test-folder.ts';
@@ -69,6 +70,75 @@ describe('commands have their flags', () => {
     ['names', '-o, --output'],
   ])('%s: %s', async (name, flag) => {
     expect((await capturedRun([name, '--help'])).out).toContain(flag);
+  });
+});
+
+describe('the same rule for every command', () => {
+  const NAMES = COMMANDS.map(({ name }) => name).concat(
+    ...['bootstrap', 'create', 'get', 'list', 'rotate', 'revoke', 'token'].map((part) => `keys ${part}`),
+  );
+  const helpOf = async (name: string): Promise<string> =>
+    (await capturedRun([...name.split(' '), '--help'])).out.replaceAll(/\n {20,}/gu, ' ');
+
+  test.each(NAMES)('%s: a command that reaches a cluster has every flag that says how', async (name) => {
+    const help = await helpOf(name);
+    const flags = CONNECTION_FIELDS.map((field) => `--${field.replace('.', '-')}`);
+    for (const cluster of ['--virtual-', '--host-']) {
+      // `store` has a host only, in which its Secrets are.
+      const all = flags.filter((flag) => flag.startsWith(cluster));
+      const listed = all.filter((flag) => help.includes(`${flag} <`));
+      expect(listed).toEqual(listed.length === 0 ? [] : all);
+    }
+  });
+
+  const hasNamespace = async (name: string): Promise<string> =>
+    (await helpOf(name)).split('\n').find((line) => / (?:-n, )?--namespace </u.test(line)) ?? '';
+
+  test('-n is the host namespace where there is --vcluster, and a virtual one elsewhere', async () => {
+    const rules: Record<string, string> = {};
+    for (const name of NAMES) {
+      const line = await hasNamespace(name);
+      const isOfHost = (await helpOf(name)).includes('--vcluster <');
+      if (isOfHost || line !== '') rules[name] = line.replace(/^.*<name> +/u, isOfHost ? '--vcluster: ' : '');
+    }
+    const host = '--vcluster: with --vcluster: its namespace on the host';
+    expect(rules).toEqual({
+      diff: host,
+      explain: host,
+      migrate: host,
+      cleanup: host,
+      status: `${host}, unless --host-namespace is given; otherwise: only this virtual namespace`,
+      patch: 'virtual namespace of an object without one',
+    });
+  });
+
+  test.each(['diff', 'explain shop/web', 'migrate', 'cleanup --yes'])(
+    '%s: -n without --vcluster is refused before anything is read: a filter that is ignored would be everything',
+    async (line) => {
+      for (const namespace of [
+        ['-n', 'shop'],
+        ['--vcluster', 'a', '--host-namespace', 'b', '-n', 'shop'],
+      ]) {
+        const { code, out, err } = await capturedRun([
+          ...line.split(' '),
+          '--host-kubeconfig',
+          '/nowhere',
+          ...namespace,
+        ]);
+        expect([code, out, err]).toEqual([
+          2,
+          '',
+          expect.stringMatching(/^error: -n shop: .* leave it out\n/u),
+        ]);
+      }
+    },
+  );
+
+  test('status: -A beside the namespace of a vCluster, and not beside a virtual one', async () => {
+    const beside = ['status', '--vcluster', 'a', '--host-kubeconfig', '/nowhere', '-n', 'b', '-A'];
+    expect((await capturedRun(beside)).err).toContain('/nowhere');
+    const both = await capturedRun(['status', '--config', '/nowhere', '-n', 'b', '-A']);
+    expect([both.code, both.err]).toEqual([2, expect.stringMatching(/^error: -A lists all .*-n b/u)]);
   });
 });
 

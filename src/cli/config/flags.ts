@@ -41,6 +41,11 @@ const ACCESS: Readonly<Record<string, Listing>> = {
   'log.level': ['word', 'minimum level of the log'],
 };
 
+/** How both clusters are reached. A command that connects has all of them, because errors name one that helps. */
+export const CONNECTION_FIELDS: readonly string[] = Object.keys(ACCESS).filter((field) =>
+  /^(?:virtual|host)\.(?!namespace$)/u.test(field),
+);
+
 /** What differs from one process to the next on a machine. */
 const OF_A_PROCESS: Readonly<Record<string, Listing>> = {
   'virtual.adopt': ['', 'take the copies on the host to be of this virtual cluster'],

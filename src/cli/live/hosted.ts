@@ -56,14 +56,28 @@ import { leaseName } from '../../syncer/leadership.ts';
 import { hasBookkeeping } from '../../syncer/translate/bookkeeping.ts';
 import type { ConfigText } from '../../shared-config/layers.ts';
 
-/** `-n` is left to the command where it has that option already. */
-export function addVclusterOption(command: Command): void {
+/** `-n` is the host namespace with `--vcluster`, as `--host-namespace` is without it. It selects virtual objects only where `isFilter` is true, and the command reads
+ * {@link virtualNamespace}; elsewhere it is an error then, because a command that ignored it would show, or delete, everything. */
+export function addVclusterOption(command: Command, isFilter = false): void {
   const help =
     'read configuration, values and access of this virtual cluster from the host, instead of --config';
   command.addOption(new Option('--vcluster <name>', help).helpGroup(HELP_GROUP));
-  if (command.options.some(({ long }) => long === '--namespace')) return;
-  const namespace = new Option('-n, --namespace <name>', 'with --vcluster: its namespace on the host');
-  command.addOption(namespace.helpGroup(HELP_GROUP));
+  const ofHost = 'with --vcluster: its namespace on the host';
+  const rule = isFilter
+    ? `${ofHost}, unless --host-namespace is given; otherwise: only this virtual namespace`
+    : ofHost;
+  const namespace = new Option('-n, --namespace <name>', rule);
+  command.addOption(isFilter ? namespace : namespace.helpGroup(HELP_GROUP));
+  if (!isFilter) command.hook('preAction', () => rejectVirtualNamespace(command));
+}
+
+function rejectVirtualNamespace(command: Command): void {
+  const namespace = virtualNamespace(command);
+  if (namespace === undefined) return;
+  const why =
+    command.getOptionValue('vcluster') === undefined ? 'there is none' : '--host-namespace names it';
+  const message = `error: -n ${namespace}: it is the namespace of a --vcluster on the host, and ${why}; ${command.name()} does not select virtual namespaces, so leave it out`;
+  command.error(message, { exitCode: 2 });
 }
 
 /** Connects for the time of `work`, and reports the warnings of the configuration. Rejects with a `ConfigError` for an invalid one. */
@@ -74,6 +88,14 @@ export async function withConnection<T>(
   const live = await commandConfig(command);
   reportProblems(live.warnings);
   if (live.source !== undefined) tell(`configuration in use: ${live.source}`);
+  return whileConnected(live, work);
+}
+
+/** Connects for the time of `work`. */
+export async function whileConnected<T>(
+  live: Omit<LiveConfig, 'warnings'>,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
   await using connection = await connect(live);
   try {
     return await work(connection);
@@ -156,10 +178,12 @@ export async function hostedValues(command: Command, given: string | undefined) 
   return { name, namespace: vcluster.namespace, ...(await vcluster.values(given)) };
 }
 
-/** Of a command whose `-n` selects virtual objects: with `--vcluster`, it names the host namespace, unless `--host-namespace` does. */
-export function namespaceFilter(command: Command): string | undefined {
-  const { vcluster, hostNamespace, namespace } = command.opts<Partial<Record<string, string>>>();
-  return vcluster !== undefined && hostNamespace === undefined ? undefined : namespace;
+/** What `-n` names unless it is the namespace of a vCluster on the host: see {@link addVclusterOption}. */
+export function virtualNamespace(command: Command): string | undefined {
+  const { vcluster, fleet, hostNamespace, namespace } =
+    command.opts<Partial<Record<string, string | true>>>();
+  const isOfHost = fleet === true || (vcluster !== undefined && hostNamespace === undefined);
+  return isOfHost || typeof namespace !== 'string' ? undefined : namespace;
 }
 
 function vclusterOf(command: Command): string | undefined {

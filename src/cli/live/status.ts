@@ -1,7 +1,7 @@
 /** `status`: every virtual object with its host name, its state and the reason. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { plainText } from '../../base/excerpt.ts';
@@ -9,7 +9,7 @@ import { parseLabelSelector, SelectorError, type LabelPredicate } from '../../ku
 import { keyOf, parseKey, type KubeObject, type NamespacedName, type StringMap } from '../../kube/object.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { addConfigOptions } from '../config-options.ts';
-import { addVclusterOption, namespaceFilter, withConnection } from './hosted.ts';
+import { addVclusterOption, virtualNamespace, withConnection } from './hosted.ts';
 import { tell, type ExitWith } from '../output/terminal.ts';
 import { formatListing, outputOption, resourceName, type ListedRow } from '../output/listing.ts';
 import { isOfKnownKind, knownKind, reportUnknownKind } from '../kind-scope.ts';
@@ -29,6 +29,7 @@ import {
 interface StatusFlags {
   readonly kind?: string;
   readonly namespace?: string | undefined;
+  readonly allNamespaces?: boolean;
   readonly selector?: string;
   readonly output: string;
   readonly watch?: boolean;
@@ -59,28 +60,25 @@ const ADDRESS_HEADING = ['ADDRESS', 'PORTS'];
 
 export function define(command: Command, exitWith: ExitWith): void {
   command
-    .option(
-      '-n, --namespace <name>',
-      'only this virtual namespace; with --vcluster and without --host-namespace: its namespace on the host',
-    )
     .option('-k, --kind <kind>', 'only objects of this kind')
     .option(
       '-l, --selector <selector>',
       'only virtual objects with these labels (app=web,release in (a,b),!x)',
     )
-    .addOption(
-      new Option('-A, --all-namespaces', 'all virtual namespaces, which is the default').conflicts(
-        'namespace',
-      ),
-    )
+    .option('-A, --all-namespaces', 'all virtual namespaces, which is the default')
     .option('--all', 'list skipped objects in tables, too')
     .addOption(outputOption())
     .option('-w, --watch', 'keep running and print changed objects');
   addConfigOptions(command);
-  addVclusterOption(command);
-  command.action((flags: StatusFlags) =>
-    exitWith(() => status(command, { ...flags, namespace: namespaceFilter(command) })),
-  );
+  addVclusterOption(command, true);
+  command.action((flags: StatusFlags) => {
+    const namespace = virtualNamespace(command);
+    if (flags.allNamespaces === true && namespace !== undefined)
+      command.error(`error: -A lists all virtual namespaces, and -n ${namespace} one: leave one out`, {
+        exitCode: 2,
+      });
+    return exitWith(() => status(command, { ...flags, namespace }));
+  });
 }
 
 async function status(command: Command, flags: StatusFlags): Promise<number> {
