@@ -4,6 +4,7 @@ import type { Clock } from '../base/clock.ts';
 import { sleep } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
+import { OutageLog } from '../base/outage-log.ts';
 import type { Random } from '../base/random.ts';
 import { retry } from '../base/retry.ts';
 import type { Config } from '../syncer/config/config.ts';
@@ -63,8 +64,8 @@ export class FormerMembers {
   /** vClusters that were deleted while no process of the fleet ran: their Leases are left. */
   async find(): Promise<void> {
     const { clock, logger, random, signal } = this.#options;
-    const onRetry = (error: unknown): void =>
-      logger.warn({ error: messageOf(error) }, 'Leases of former members cannot be listed, retrying');
+    const outage = new OutageLog(logger, 'Leases of former members cannot be listed, retrying');
+    const onRetry = (error: unknown): void => outage.failed({ error: messageOf(error) });
     const isRetryable = (error: unknown): boolean => !isForbidden(error);
     // Without the right, it is left to the next replica that has it.
     await retry(() => this.#find(), { ...DELAYS, clock, random, signal, isRetryable, onRetry }).catch(

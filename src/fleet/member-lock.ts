@@ -3,7 +3,8 @@
 import { messageOf } from '../base/errors.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import { isJsonObject, jsonEquals, textAt, type JsonObject } from '../base/json.ts';
-import { isReported, type Logger } from '../base/logger.ts';
+import type { Logger } from '../base/logger.ts';
+import { OutageLog } from '../base/outage-log.ts';
 import type { Random } from '../base/random.ts';
 import { claimedSpec, isOvertaken, LEASES, leaseWith, releasedSpec, type Lock } from '../kube/lease.ts';
 import { microTime, type KubeObject, type NamespacedName, type StringMap } from '../kube/object.ts';
@@ -51,10 +52,11 @@ export class MemberLock implements Lock {
   #claim: Claim | undefined;
   /** A claim was sent, whatever became of it. */
   #mayBeStored = false;
-  #failures = 0;
+  readonly #outage: OutageLog;
 
   constructor(options: MemberLockOptions) {
     this.#options = options;
+    this.#outage = new OutageLog(options.logger, 'lease cannot be read or written, retrying');
   }
 
   get identity(): string {
@@ -131,19 +133,14 @@ export class MemberLock implements Lock {
   }
 
   async #reported(work: () => Promise<void>): Promise<boolean> {
-    const { lease, logger } = this.#options;
     try {
       await work();
-      this.#failures = 0;
+      this.#outage.ended();
       return true;
     } catch (error) {
-      this.#failures += 1;
+      const { lease } = this.#options;
       // Another write came first: what it was is read next time.
-      if (!isOvertaken(error) && isReported(this.#failures))
-        logger.warn(
-          { lease: lease.name, error: messageOf(error), failures: this.#failures },
-          'lease cannot be read or written, retrying',
-        );
+      if (!isOvertaken(error)) this.#outage.failed({ lease: lease.name, error: messageOf(error) });
       return false;
     }
   }

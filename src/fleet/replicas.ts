@@ -7,7 +7,8 @@ import { messageOf } from '../base/errors.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import type { CheckResult } from '../base/health.ts';
 import { isJsonObject, textAt } from '../base/json.ts';
-import { isReported, type Logger } from '../base/logger.ts';
+import type { Logger } from '../base/logger.ts';
+import { OutageLog } from '../base/outage-log.ts';
 import type { Random } from '../base/random.ts';
 import { placeOf } from '../base/rendezvous.ts';
 import { LeaseLock, LEASES } from '../kube/lease.ts';
@@ -64,10 +65,11 @@ export class Replicas {
   /** When the last list was sent that succeeded, monotonic. */
   #listedMs = -Infinity;
   #live = '';
-  #failures = 0;
+  readonly #outage: OutageLog;
 
   constructor(options: ReplicasOptions) {
     this.#options = options;
+    this.#outage = new OutageLog(options.logger, 'Leases of the other replicas cannot be listed, retrying');
     this.identity = `${PREFIX}${options.id}`;
     this.#lock = new LeaseLock({
       ...options,
@@ -154,7 +156,7 @@ export class Replicas {
   }
 
   async #observe(): Promise<void> {
-    const { client, clock, logger, namespace, retryPeriodMs } = this.#options;
+    const { client, clock, namespace, retryPeriodMs } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       const sentMs = clock.monotonicMs();
@@ -162,16 +164,11 @@ export class Replicas {
         const { items } = await client.list(LEASES, { namespace, signal });
         this.#update(items.filter(({ metadata }) => isReplica(metadata.name)));
         this.#listedMs = sentMs;
-        this.#failures = 0;
+        this.#outage.ended();
         this.#report();
         await this.#deleteLeft();
       } catch (error) {
-        this.#failures += 1;
-        if (!signal.aborted && isReported(this.#failures))
-          logger.warn(
-            { namespace, error: messageOf(error), failures: this.#failures },
-            'Leases of the other replicas cannot be listed, retrying',
-          );
+        if (!signal.aborted) this.#outage.failed({ namespace, error: messageOf(error) });
       }
       await sleep(clock, retryPeriodMs, signal);
     }

@@ -6,7 +6,8 @@
 import { messageOf } from '../base/errors.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import { textAt, isJsonObject, type JsonObject } from '../base/json.ts';
-import { isReported, type Logger } from '../base/logger.ts';
+import type { Logger } from '../base/logger.ts';
+import { OutageLog } from '../base/outage-log.ts';
 import type { Random } from '../base/random.ts';
 import {
   microTime,
@@ -72,10 +73,11 @@ export class LeaseLock implements Lock {
   /** When it is renewed next. */
   #dueMs = Infinity;
   #term = 0;
-  #failures = 0;
+  readonly #outage: OutageLog;
 
   constructor(options: LeaseOptions) {
     this.#options = options;
+    this.#outage = new OutageLog(options.logger, 'lease cannot be read or written, retrying');
   }
 
   get identity(): string {
@@ -169,10 +171,7 @@ export class LeaseLock implements Lock {
   }
 
   #failed(error: unknown): false {
-    this.#failures += 1;
-    const fields = { lease: this.#options.lease.name, error: messageOf(error), failures: this.#failures };
-    if (isReported(this.#failures))
-      this.#options.logger.warn(fields, 'lease cannot be read or written, retrying');
+    this.#outage.failed({ lease: this.#options.lease.name, error: messageOf(error) });
     return false;
   }
 
@@ -242,7 +241,7 @@ export class LeaseLock implements Lock {
     const isSame = this.#seen?.text === text;
     const sinceMs = isSame && this.#seen ? this.#seen.sinceMs : atMs;
     this.#seen = { object, spec, text, sinceMs };
-    this.#failures = 0;
+    this.#outage.ended();
   }
 }
 

@@ -23,6 +23,7 @@ import { StoreError, type Store } from '../../apiserver/storage/store.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { type JsonObject, text } from '../../base/json.ts';
 import type { Logger } from '../../base/logger.ts';
+import { OutageLog } from '../../base/outage-log.ts';
 import { microTime, metadataOf, timeText } from '../../kube/object.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import type { IndexedKey } from './key-index.ts';
@@ -48,6 +49,7 @@ interface ExpiryEventsOptions {
 
 export class ExpiryEvents {
   readonly #options: ExpiryEventsOptions;
+  readonly #outage: OutageLog;
   #timer: Timer | undefined;
   #sweeping: Promise<void> = Promise.resolve();
   #isStopped = false;
@@ -57,6 +59,7 @@ export class ExpiryEvents {
 
   constructor(options: ExpiryEventsOptions) {
     this.#options = options;
+    this.#outage = new OutageLog(options.logger, 'cannot report an expired access key');
   }
 
   /** Deletes Events that are older than an hour, now and later. */
@@ -76,7 +79,7 @@ export class ExpiryEvents {
 
   /** Never rejects: a report that fails is logged. `endMs`: when the key expired. */
   async expired(key: IndexedKey, endMs: number): Promise<void> {
-    const { definition, registry, clock, logger } = this.#options;
+    const { definition, registry, clock } = this.#options;
     const nowMs = clock.now();
     // Its Event would be one of an hour ago.
     if (nowMs - endMs >= EVENT_LIFE_MS || this.#isFull(key.user.name)) return;
@@ -84,11 +87,12 @@ export class ExpiryEvents {
       const { value } = decodeObject(definition.schema, eventOf(key, endMs, nowMs));
       const target = { definition, namespace: NAMESPACE, name: '', subresource: undefined };
       await registry.create(target, value, SERVER_WRITE);
+      this.#outage.ended();
       this.#count(key.user.name);
       this.#scheduleSweep(EVENT_LIFE_MS);
     } catch (error) {
       const isReported = error instanceof StatusError && error.code === 409;
-      if (!isReported) logger.warn({ err: error, key: key.name }, 'cannot report an expired access key');
+      if (!isReported) this.#outage.failed({ err: error, key: key.name });
     }
   }
 

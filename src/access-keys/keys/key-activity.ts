@@ -9,6 +9,7 @@ import type { Overlay } from '../../apiserver/objects/resource-definition.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { type JsonObject, objectField, text } from '../../base/json.ts';
 import type { Logger } from '../../base/logger.ts';
+import { OutageLog } from '../../base/outage-log.ts';
 import type { Notes, Store } from '../../apiserver/storage/store.ts';
 import type { KeyRecord } from '../identity.ts';
 
@@ -28,6 +29,7 @@ const NOTES = 'activity';
 export class KeyActivity implements Overlay {
   readonly #options: KeyActivityOptions;
   readonly #notes: Notes;
+  readonly #outage: OutageLog;
   readonly #lastMs = new Map<string, number>();
   /** When the last note of each key was written. */
   readonly #notedMs = new Map<string, number>();
@@ -43,6 +45,7 @@ export class KeyActivity implements Overlay {
   constructor(options: KeyActivityOptions) {
     this.#options = options;
     this.#notes = options.store.notes(NOTES);
+    this.#outage = new OutageLog(options.logger, 'cannot write the last use of keys, retrying');
   }
 
   /** Reads the notes, including those of other replicas. Rejects with `StoreError`. */
@@ -126,8 +129,7 @@ export class KeyActivity implements Overlay {
 
   /** Never rejects: what could not be written is due again. */
   async #writeDue(): Promise<void> {
-    const { clock, logger } = this.#options;
-    const nowMs = clock.now();
+    const nowMs = this.#options.clock.now();
     const changes = new Map<string, string | undefined>();
     for (const [uid, dueMs] of this.#dueMs) {
       if (dueMs > nowMs) continue;
@@ -137,10 +139,13 @@ export class KeyActivity implements Overlay {
     }
     for (const uid of this.#gone) changes.set(uid, undefined);
     try {
-      if (changes.size > 0) await this.#notes.write(changes);
+      if (changes.size > 0) {
+        await this.#notes.write(changes);
+        this.#outage.ended();
+      }
       for (const [uid, time] of changes) if (time === undefined) this.#gone.delete(uid);
     } catch (error) {
-      logger.warn({ err: error, keys: changes.size }, 'cannot write the last use of keys, retrying');
+      this.#outage.failed({ err: error, keys: changes.size });
       for (const uid of changes.keys()) if (this.#lastMs.has(uid)) this.#dueMs.set(uid, nowMs);
       return this.#writeAt(nowMs + RETRY_MS);
     }

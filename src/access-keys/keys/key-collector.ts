@@ -10,6 +10,7 @@ import { hasCollectorFinalizer } from '../../apiserver/metadata.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { SERVER_WRITE } from '../identity.ts';
 import type { Logger } from '../../base/logger.ts';
+import { OutageLog } from '../../base/outage-log.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
 import { StoreError, type Store, type StoredEntry } from '../../apiserver/storage/store.ts';
 import { decideLifecycle, type LifecycleAction, isKeyReference } from './key-lifecycle.ts';
@@ -58,6 +59,7 @@ interface KeyCollectorOptions {
 export class KeyCollector {
   readonly #options: KeyCollectorOptions;
   readonly #queue: WorkQueue;
+  readonly #outage: OutageLog;
   #timer: Timer | undefined;
   #timerMs = Number.POSITIVE_INFINITY;
   #worker: Promise<void> | undefined;
@@ -73,7 +75,8 @@ export class KeyCollector {
 
   constructor(options: KeyCollectorOptions) {
     this.#options = options;
-    const { clock } = options;
+    const { clock, logger } = options;
+    this.#outage = new OutageLog(logger, 'cannot collect an access key, retrying');
     this.#clockOffsetMs = clock.now() - clock.monotonicMs();
     this.#queue = new WorkQueue({
       clock,
@@ -203,9 +206,10 @@ export class KeyCollector {
       try {
         if (!this.#isStopped) await this.#reconcile(uid);
         this.#queue.forget(uid);
+        this.#outage.ended();
       } catch (error) {
         if (error instanceof StoreError && error.code === 'closed') continue;
-        this.#options.logger.warn({ err: error, uid }, 'cannot collect an access key, retrying');
+        this.#outage.failed({ err: error, uid });
         this.#queue.addRateLimited(uid);
       } finally {
         this.#queue.done(uid);

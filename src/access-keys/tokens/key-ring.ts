@@ -11,6 +11,7 @@ import {
 import { InvariantError, TerminalError } from '../../base/errors.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
+import { OutageLog } from '../../base/outage-log.ts';
 import { StoreError, type Store, type StoredEntry } from '../../apiserver/storage/store.ts';
 import type { Seal } from '../credentials/master-key.ts';
 import { MANAGEMENT_GROUP } from '../identity.ts';
@@ -36,6 +37,7 @@ const ATTEMPTS_MAX = 10;
 
 export class KeyRing {
   readonly #options: KeyRingOptions;
+  readonly #outage: OutageLog;
   #keys: readonly SigningKey[] = [];
   #loadedAtMs = Number.NEGATIVE_INFINITY;
   #loading: Promise<void> | undefined;
@@ -47,6 +49,7 @@ export class KeyRing {
 
   constructor(options: KeyRingOptions) {
     this.#options = options;
+    this.#outage = new OutageLog(options.logger, 'cannot reload the signing keys, using the loaded ones');
   }
 
   /** Throws a `TerminalError` if the stored keys cannot be decrypted. */
@@ -122,9 +125,10 @@ export class KeyRing {
     if (age < ageMs) return;
     try {
       await this.#load();
+      this.#outage.ended();
     } catch (error) {
       if (!(error instanceof StoreError) || age > STALE_MS_MAX) throw error;
-      this.#options.logger.warn({ err: error }, 'cannot reload the signing keys, using the loaded ones');
+      this.#outage.failed({ err: error });
     }
   }
 

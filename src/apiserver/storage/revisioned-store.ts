@@ -10,6 +10,7 @@ import { orderedKey } from '../../kube/object.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { type Logger, silentLogger } from '../../base/logger.ts';
+import { OutageLog } from '../../base/outage-log.ts';
 import { EventFeed, type HistoryLimits } from './event-feed.ts';
 import { OrderedEntries } from './ordered-entries.ts';
 import {
@@ -66,6 +67,7 @@ export class RevisionedStore implements Store {
   readonly #options: RevisionedStoreOptions;
   readonly #tables = new Map<string, OrderedEntries>();
   readonly #feed: EventFeed;
+  readonly #outage: OutageLog;
   readonly #lists = new Map<string, Map<string, string>>();
   /** By resource. */
   readonly #projections = new Map<string, Set<Projection>>();
@@ -81,6 +83,7 @@ export class RevisionedStore implements Store {
   constructor(options: RevisionedStoreOptions) {
     this.#options = options;
     this.#feed = new EventFeed(options, options.logger);
+    this.#outage = new OutageLog(options.logger, 'writes could not be made durable', 'error');
   }
 
   /** Before the first use of an engine that may hold a log. Rejects with a `TerminalError`. */
@@ -289,20 +292,23 @@ export class RevisionedStore implements Store {
 
   /** Never rejects. In one turn if the engine appends in one. */
   async #commit(writes: readonly PendingWrite[]): Promise<void> {
-    const { engine, clock, logger } = this.#options;
+    const { engine, clock } = this.#options;
     const { outcomes, events } = this.#decide(writes);
     try {
       const appended = events.length > 0 ? engine.append(events) : undefined;
       if (appended) await appended;
     } catch (error) {
       const cause = error instanceof StoreError ? error : new StoreError('unavailable', String(error));
-      logger.error({ err: cause, store: engine.name }, 'writes could not be made durable');
+      this.#outage.failed({ err: cause, store: engine.name });
       this.#writtenMs = Number.NEGATIVE_INFINITY;
       // Rejected writes get the same error: their rejection may depend on a write that did not happen.
       for (const { reject } of writes) reject(cause);
       return;
     }
-    if (events.length > 0) this.#writtenMs = clock.monotonicMs();
+    if (events.length > 0) {
+      this.#writtenMs = clock.monotonicMs();
+      this.#outage.ended();
+    }
     for (const { event, text } of events) this.apply(event, text.length);
     for (const [index, { resolve, reject }] of writes.entries()) {
       const outcome = outcomes[index];

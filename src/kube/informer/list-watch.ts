@@ -112,6 +112,8 @@ const HEALTHY_MS = 120_000;
 export class ServerHistory {
   readonly #relists = createSemaphore(1);
   readonly #followers = new Set<() => void>();
+  /** `clock.monotonicMs()` when a list-watch last began to fail. */
+  #failingSinceMs = -Infinity;
 
   /** One list after the other, so that a server that is back does not have to serve all list-watches at once. A list that takes long, such as that
    * of a kind whose conversion webhook hangs, does not hold up the next one. */
@@ -134,6 +136,13 @@ export class ServerHistory {
   restored(foundBy: () => void): void {
     for (const listAgain of this.#followers) if (listAgain !== foundBy) listAgain();
   }
+
+  /** A list-watch begins to fail. True for the first one of an outage, which the others notice within the silence limit. */
+  beginsOutage(nowMs: number): boolean {
+    const isFirst = nowMs - this.#failingSinceMs > SILENCE_LIMIT_MS;
+    this.#failingSinceMs = nowMs;
+    return isFirst;
+  }
 }
 
 export class ListWatch {
@@ -144,6 +153,8 @@ export class ListWatch {
   #lastError: string | undefined;
   /** Outcome of the last attempt that was followed by a wait. */
   #lastOutcome: Outcome | undefined;
+  /** Outcomes since the last watch that was healthy. */
+  readonly #outcomes = new Set<Outcome>();
   #receivedAtMs: number | undefined;
   #pageSize: number;
   #version = '';
@@ -226,14 +237,24 @@ export class ListWatch {
     // Only the first time: a server that repeats it gets longer and longer delays.
     const isShort = end.outcome === 'expired' && this.#lastOutcome !== 'expired';
     this.#lastOutcome = end.outcome;
+    const isNews = this.#isNews(end.outcome);
     const delayMs = Math.round(this.#delay.next({ error: end.error, isShort }));
     this.#lastError = end.error?.message ?? end.outcome;
     const { outcome } = end;
     const stack = outcome === 'defect' ? { stack: end.error?.stack } : {};
     const fields = { resource: resource.plural, phase, outcome, delayMs, error: this.#lastError, ...stack };
-    logger[LOG_LEVELS[outcome] ?? 'warn'](fields, 'list-watch interrupted');
+    logger[isNews ? (LOG_LEVELS[outcome] ?? 'warn') : 'debug'](fields, 'list-watch interrupted');
     this.#phase = 'waiting';
     await sleep(clock, delayMs, signal);
+  }
+
+  /** An outage of the server is one line of the log, however many list-watches and attempts fail. */
+  #isNews(outcome: Outcome): boolean {
+    const isFirst = this.#outcomes.size === 0;
+    const isRepeated = this.#outcomes.has(outcome);
+    this.#outcomes.add(outcome);
+    if (OF_THE_RESOURCE.has(outcome)) return !isRepeated;
+    return isFirst && this.#server.beginsOutage(this.#options.clock.monotonicMs());
   }
 
   async #list(signal: AbortSignal): Promise<AttemptEnd> {
@@ -346,7 +367,10 @@ export class ListWatch {
     } catch (error) {
       return attemptEndOf(error, startedAtMs !== undefined);
     } finally {
-      if (lifeMs(startedAtMs, clock) >= HEALTHY_MS) this.#delay.reset();
+      if (lifeMs(startedAtMs, clock) >= HEALTHY_MS) {
+        this.#delay.reset();
+        this.#outcomes.clear();
+      }
     }
   }
 
@@ -453,6 +477,15 @@ const LOG_LEVELS: Partial<Record<Outcome, 'debug' | 'info' | 'error'>> = {
   expired: 'info',
   defect: 'error',
 };
+
+/** Failures that say something of this resource, whatever happens to the server. */
+const OF_THE_RESOURCE: ReadonlySet<Outcome> = new Set([
+  'forbidden',
+  'rejected',
+  'malformed',
+  'oversized',
+  'defect',
+]);
 
 /** Not reached with the outcomes in transitions.ts. */
 const START_OVER: Transition = { next: 'listing', wait: 'back-off' };

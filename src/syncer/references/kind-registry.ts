@@ -40,6 +40,8 @@ export class KindRegistry {
   readonly #kinds = new Map<KindId, KindCaches>();
   readonly #opening = new Map<KindId, Promise<void>>();
   readonly #unavailable = new Map<KindId, string>();
+  /** Reported as kinds that cannot be watched. */
+  readonly #unwatched = new Set<KindId>();
   /** The caches of the kinds that patches name are in sync, or have had their time. */
   #isOpened = false;
   readonly #inFlight;
@@ -182,13 +184,18 @@ export class KindRegistry {
         known ?? this.#add(await resolveKind(partsOfKind(id), discoveries, this.policy, { signal }));
       if (known === undefined) this.#watch(caches);
       await Promise.all(caches.informers.map((one) => one.whenSynced(signal)));
+      this.#unwatched.delete(id);
       if (this.#unavailable.delete(id))
         logger.info({ kind: id }, 'the objects of a kind that is referenced are watched now');
       this.#reportMissing();
       this.#listener.opened(caches);
     } catch (error) {
       if (signal.aborted) return;
-      logger.warn({ kind: id, err: error }, 'referenced kind cannot be watched');
+      logger[this.#unwatched.has(id) ? 'debug' : 'warn'](
+        { kind: id, err: error },
+        'referenced kind cannot be watched',
+      );
+      this.#unwatched.add(id);
       this.#noteUnavailable(id, messageOf(error));
     }
   }

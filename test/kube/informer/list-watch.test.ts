@@ -2,6 +2,7 @@
 
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
+import type { LogFields, Logger } from '../../../src/base/logger.ts';
 import { ServerHistory } from '../../../src/kube/informer/list-watch.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { contents, prepare, published, quiet, until, type InformerHarness } from '../informer-harness.ts';
@@ -486,6 +487,89 @@ test('a list that does not end holds up the next one for five seconds only', asy
   harness.clock.advance(5000);
   await until(() => harness.informer.resourceVersion === '11');
   stop.abort();
+});
+
+describe('the log of an outage', () => {
+  /** What each of three list-watches of a server meets, in this order, after its first list and watch. */
+  const OUTAGES: Readonly<Record<string, readonly Step[]>> = {
+    'a server that is restarted': [
+      cutWatch(bookmarkLine(10)),
+      refuse(502, 'BadGateway'),
+      refuse(401, 'Unauthorized'),
+      refuse(429, 'TooManyRequests'),
+      refuse(410, 'Gone'),
+      refuse(503, 'ServiceUnavailable'),
+    ],
+    'watches that end at once': [cutWatch(), cutWatch(), cutWatch(), cutWatch()],
+  };
+
+  const lines = (): { logger: Logger; logged: string[] } => {
+    const logged: string[] = [];
+    const log = (level: string) => (fields: LogFields, message: string) =>
+      void logged.push(`${level} ${message} ${String(fields['outcome'])}`);
+    const logger: Logger = {
+      debug: () => undefined,
+      info: log('info'),
+      warn: log('warn'),
+      error: log('error'),
+      child: () => logger,
+    };
+    return { logger, logged };
+  };
+
+  test.each(Object.entries(OUTAGES))('%s: one line for all list-watches', async (_, steps) => {
+    const { logger, logged } = lines();
+    const server = new ServerHistory();
+    await using one = await prepare({ server, logger });
+    await using two = await prepare({ server, logger });
+    await using three = await prepare({ server, logger });
+    const all = [one, two, three];
+    for (const harness of all) {
+      const lists = steps.map((_step, at) => list(11 + at, []));
+      harness.server.on('list', list(10, []), refuse(500, 'InternalError'), ...lists);
+      harness.server.on('watch', ...steps, watch());
+      harness.start();
+    }
+    for (let turn = 0; turn < steps.length; turn++) for (const harness of all) await overcome(harness);
+    expect(logged).toHaveLength(1);
+  });
+
+  test('an outage after one that is over is another line', async () => {
+    const { logger, logged } = lines();
+    const server = new ServerHistory();
+    await using harness = await prepare({ server, logger });
+    const open: ServerResponse[] = [];
+    const kept: Step = (response, request) => {
+      watch(bookmarkLine(10))(response, request);
+      open.push(response);
+    };
+    harness.server.on('list', list(10, []), list(10, []), list(10, [])).on('watch', kept, kept, watch());
+    harness.start();
+    for (const lines of [1, 2]) {
+      await until(() => open.length === lines && harness.metrics.types.length >= lines);
+      for (let life = 0; life < 4; life++) {
+        harness.clock.advance(40_000);
+        await quiet();
+      }
+      open.at(-1)?.socket?.resetAndDestroy();
+      await until(() => harness.informer.condition.phase === 'waiting');
+      expect(logged).toHaveLength(lines);
+      await overcome(harness);
+    }
+  });
+
+  test('what concerns one resource is reported during an outage, once', async () => {
+    const { logger, logged } = lines();
+    const server = new ServerHistory();
+    await using harness = await prepare({ server, logger });
+    const denied = refuse(403, 'Forbidden');
+    harness.server.on('list', refuse(503, 'ServiceUnavailable'), denied, denied, list(10, []));
+    harness.server.on('watch', watch());
+    harness.start();
+    for (let turn = 0; turn < 3; turn++) await overcome(harness);
+    await until(() => harness.informer.isSynced);
+    expect(logged).toEqual(['warn list-watch interrupted failed', 'warn list-watch interrupted forbidden']);
+  });
 });
 
 test('a server that was away for five seconds is listed, not resumed', async () => {

@@ -12,6 +12,7 @@ import { TerminalError, messageOf } from '../../../base/errors.ts';
 import { retry, type BackoffLimits } from '../../../base/retry.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import type { Logger } from '../../../base/logger.ts';
+import { OutageLog } from '../../../base/outage-log.ts';
 import {
   future,
   type HistoryOptions,
@@ -340,6 +341,7 @@ async function untilAnswered<T>(
   signal: AbortSignal,
   ask: () => Promise<T>,
 ): Promise<T> {
+  const outage = new OutageLog(logger, 'the host cluster of the store does not respond yet');
   try {
     return await retry(ask, {
       ...CONNECT_DELAYS,
@@ -349,8 +351,7 @@ async function untilAnswered<T>(
       isRetryable: isTransient,
       onRetry(error, delayMs) {
         const message = messageOf(error);
-        const fields = { error: message, delayMs: Math.round(delayMs) };
-        logger.warn(fields, 'the host cluster of the store does not respond yet');
+        outage.failed({ error: message, delayMs: Math.round(delayMs) });
       },
     });
   } catch (error) {

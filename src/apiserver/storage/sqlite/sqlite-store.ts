@@ -6,6 +6,7 @@ import { type Clock, systemClock, type Timer } from '../../../base/clock.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import { TerminalError, messageOf } from '../../../base/errors.ts';
 import { type Logger, silentLogger } from '../../../base/logger.ts';
+import { OutageLog } from '../../../base/outage-log.ts';
 import { type Engine, type LoggedEvent, RevisionedStore } from '../revisioned-store.ts';
 import { closed, type HistoryOptions, StoreError } from '../store.ts';
 import {
@@ -58,7 +59,8 @@ class SqliteEngine implements Engine {
   readonly name: string;
   readonly isShared = true;
   readonly #clock: Clock;
-  readonly #logger: Logger;
+  readonly #compacting: OutageLog;
+  readonly #noting: OutageLog;
   /** Changes of notes since the last flush, by list and key. */
   #changed = new Map<string, NoteChange>();
   #timer: Timer | undefined;
@@ -71,7 +73,8 @@ class SqliteEngine implements Engine {
   constructor(file: string, clock: Clock, logger: Logger) {
     this.name = file;
     this.#clock = clock;
-    this.#logger = logger;
+    this.#compacting = new OutageLog(logger, 'history could not be compacted');
+    this.#noting = new OutageLog(logger, 'notes could not be written');
   }
 
   async load(store: RevisionedStore): Promise<void> {
@@ -118,10 +121,9 @@ class SqliteEngine implements Engine {
   forget(revision: number): void {
     if (this.#isCompacting || revision < this.#compacted + COMPACT_LAG) return;
     this.#isCompacting = true;
-    const failed = (error: unknown): void =>
-      this.#logger.warn({ err: error, file: this.name }, 'history could not be compacted');
     void this.compact(revision)
-      .catch(failed)
+      .then(() => this.#compacting.ended())
+      .catch((error: unknown) => this.#compacting.failed({ err: error, file: this.name }))
       .finally(() => (this.#isCompacting = false));
   }
 
@@ -153,10 +155,11 @@ class SqliteEngine implements Engine {
     this.#changed = new Map();
     try {
       await this.#thread().send({ kind: 'note', changes: [...flushed.values()] });
+      this.#noting.ended();
     } catch (error) {
       // Later changes win.
       this.#changed = new Map([...flushed, ...this.#changed]);
-      this.#logger.warn({ err: error, file: this.name }, 'notes could not be written');
+      this.#noting.failed({ err: error, file: this.name });
     }
   }
 }

@@ -44,12 +44,21 @@ describe('opening', () => {
 
   test('waits for a host that does not respond yet', async () => {
     let isAway = true;
-    let warnings = 0;
-    const logger: Logger = { ...silentLogger, warn: () => void warnings++, child: () => logger };
-    cluster.intercept(() => (isAway ? 'drop' : undefined));
+    const [warnings, dropped]: [string[], unknown[]] = [[], []];
+    const logger: Logger = {
+      ...silentLogger,
+      warn: (_fields, message) => void warnings.push(message),
+      child: () => logger,
+    };
+    cluster.intercept((request) => {
+      if (!isAway) return undefined;
+      dropped.push(request);
+      return 'drop';
+    });
     const opening = openReplica(plainAccess(cluster.url), { ...fast, logger });
-    await until(() => warnings >= 2);
+    await until(() => dropped.length >= 3);
     isAway = false;
+    expect(warnings).toEqual(['the host cluster of the store does not respond yet']);
     await using replica = await opening;
     expect(replica.store.condition.phase).not.toBe('stopped');
   });
@@ -116,8 +125,10 @@ describe('an unavailable host', () => {
 
   test('is retried every two seconds, because this replica accepts revoked keys meanwhile', async () => {
     const delays: number[] = [];
-    const noteDelay = ({ delayMs }: LogFields): void => void delays.push(Number(delayMs));
-    const logger: Logger = { ...silentLogger, info: noteDelay, warn: noteDelay };
+    const noteDelay = ({ delayMs }: LogFields, message: string): void => {
+      if (message === 'list-watch interrupted') delays.push(Number(delayMs));
+    };
+    const logger: Logger = { ...silentLogger, debug: noteDelay, info: noteDelay, warn: noteDelay };
     const options = { clock: hurried(1000), random: () => 0.999_999, logger };
     await using _replica = await openReplica(plainAccess(cluster.url), options);
     cluster.intercept(({ verb }) => (verb === 'watch' ? 'drop' : undefined));
