@@ -3,7 +3,9 @@
 import { chmodSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { KEYS_PATH, startComposed } from './composed-api.ts';
+import { KEYS_PATH, startComposed, type Composed } from './composed-api.ts';
+import { systemClock, type Clock } from '../../src/base/clock.ts';
+import type { JsonObject } from '../../src/base/json.ts';
 import { publicDocuments } from '../../src/access-keys/management-api.ts';
 import { DefinitionTable } from '../../src/apiserver/objects/resource-definition.ts';
 import { MetaHandler } from '../../src/apiserver/request/meta-handler.ts';
@@ -43,6 +45,51 @@ describe('an empty database file', () => {
     await using api = await startComposed({ dataDir: folder.path, config });
     expect(api.dataDir).toBe(folder.path);
   });
+});
+
+describe('a key that is refused', () => {
+  let aheadMs = 0;
+  const clock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
+  const REFUSALS: Readonly<
+    Record<string, [spec: JsonObject, refuse: (api: Composed) => unknown, why: string]>
+  > = {
+    disabled: [
+      {},
+      ({ administrator }) =>
+        administrator.send({
+          method: 'PATCH',
+          path: `${KEYS_PATH}/refused`,
+          headers: { 'content-type': 'application/merge-patch+json' },
+          body: { spec: { disabled: true } },
+        }),
+      'platform access key is disabled. Enable it or use another one',
+    ],
+    expired: [{ ttl: 60 }, () => (aheadMs = 120_000), 'platform access key expired. Please login again'],
+    rotated: [
+      {},
+      ({ administrator }) =>
+        administrator.send({ method: 'POST', path: `${KEYS_PATH}/refused/rotate`, body: {} }),
+      'platform access key was rotated. Use its new secret',
+    ],
+  };
+
+  test.each(Object.entries(REFUSALS))(
+    '%s: gets what clients read first, so that they show why the request itself is refused',
+    async (_, [spec, refuse, message]) => {
+      aheadMs = 0;
+      await using api = await startComposed({ clock });
+      const { client } = await api.key('refused', spec);
+      await refuse(api);
+      for (const path of ['/apis', '/apis/management.platform.sh/v1', '/openapi/v2', '/openapi/v3'])
+        expect([path, (await client.send({ method: 'GET', path })).status]).toEqual([path, 200]);
+      expect((await client.send({ method: 'GET', path: '/api' })).status).toBe(
+        (await api.administrator.send({ method: 'GET', path: '/api' })).status,
+      );
+      for (const method of ['GET', 'POST', 'DELETE'])
+        expect((await client.send({ method, path: KEYS_PATH })).json).toMatchObject({ code: 401, message });
+      expect((await api.as('pak_unknown').send({ method: 'GET', path: '/api' })).status).toBe(401);
+    },
+  );
 });
 
 test('/readyz is 503 while writes fail, and 200 again when they do not', async () => {

@@ -220,6 +220,26 @@ describe('read', () => {
     expect(await refusal('--token=t-wrong get oak')).toContain('You must be logged in to the server');
   });
 
+  test.each([
+    'create -f made.yaml',
+    'apply -f made.yaml',
+    'apply --server-side -f made.yaml',
+    'replace -f made.yaml',
+    'get oak',
+    'delete oak made',
+    'auth whoami',
+  ])('a disabled key: %s says so', async (command) => {
+    writeFileSync(join(folder, 'made.yaml'), manifest('refused-made'));
+    const { text } = await api.key('refused');
+    await kubectl(`patch oak refused --type=merge -p '{"spec":{"disabled":true}}'`);
+    // Nothing of an earlier command is in the cache.
+    rmSync(join(folder, 'cache'), { recursive: true, force: true });
+    expect(await refusal(`--token=${text} ${command}`)).toMatch(
+      /^error: You must be logged in to the server \(platform access key is disabled\. Enable it or use another one\)/mu,
+    );
+    await kubectl('delete oak refused');
+  });
+
   test('another user does not see the key', async () => {
     const { text } = await api.key('stranger', { user: 'mallory' });
     expect(await kubectl(`--token=${text} get oak -o name`)).toBe(

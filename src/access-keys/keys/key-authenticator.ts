@@ -1,7 +1,6 @@
 /** Authenticates bearer tokens: access keys, the local administrator's credential, tokens of the host cluster. */
 
-import { failure } from '../../kube/status-error.ts';
-import type { Credentials, UserInfo } from '../../apiserver/user.ts';
+import { RefusedCredentialError, type Credentials, type UserInfo } from '../../apiserver/user.ts';
 import type { LocalAdministrator } from '../credentials/master-key.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { TokenBucket, type Rate } from '../../base/token-bucket.ts';
@@ -49,7 +48,7 @@ export class KeyAuthenticator {
   }
 
   /**
-   * Undefined: not a key, an unknown key, a wrong secret, or a key that is being deleted. Throws a 401 `StatusError` with a reason only for a
+   * Undefined: not a key, an unknown key, a wrong secret, or a key that is being deleted. Throws a `RefusedCredentialError` only for a
    * proven secret: expired, disabled or rotated. Rejects with `StoreError` if the index cannot be refreshed for an unknown key, or the
    * store has failed for ten minutes.
    */
@@ -66,7 +65,7 @@ export class KeyAuthenticator {
     if (!found || found.key.isDeleted) return undefined;
     if (this.#refusal(found) === EXPIRED_MESSAGE) await this.#readUseElsewhere(found.key);
     const refusal = this.#refusal(found);
-    if (refusal !== undefined) throw failure(401, 'Unauthorized', refusal);
+    if (refusal !== undefined) throw new RefusedCredentialError(refusal);
     return found.credential.user;
   }
 

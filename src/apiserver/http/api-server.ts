@@ -20,7 +20,7 @@ import {
 } from '../request/request-info.ts';
 import { MetaHandler, type ServerVersion } from '../request/meta-handler.ts';
 import { ResourceHandler, type WatchResponse } from '../request/resource-handler.ts';
-import type { Credentials, UserInfo } from '../user.ts';
+import { RefusedCredentialError, type Credentials, type UserInfo } from '../user.ts';
 import { internalError, noSuchResource, storeUnavailable, tooManyRequests } from '../status.ts';
 import { StoreError } from '../storage/store.ts';
 import { WatchStreams } from '../watch/watch-streams.ts';
@@ -144,6 +144,7 @@ class ApiServer {
       (split?.prefix === '' ? publicDocuments?.get(split.path) : undefined);
     if (document && (method === 'GET' || method === 'HEAD')) return document();
     const user = await this.#authenticate(exchange);
+    if (user === undefined) return this.#document(exchange);
     throttle?.admit(user, record.verb);
     if (!split) throw noSuchResource();
     const sender: Sender = {
@@ -187,7 +188,9 @@ class ApiServer {
     return user;
   }
 
-  async #authenticate(exchange: Exchange): Promise<UserInfo> {
+  /** Undefined: the credential is refused, and what is requested are the documents that clients read first. kubectl shows no reason with which one of those is refused, so
+   * that it has to reach the request that it sends next. */
+  async #authenticate(exchange: Exchange): Promise<UserInfo | undefined> {
     const { record } = exchange;
     try {
       const user = await this.#authenticatedUser(exchange);
@@ -195,6 +198,7 @@ class ApiServer {
       record.user = user;
       return user;
     } catch (error) {
+      if (error instanceof RefusedCredentialError && exchange.path === undefined) return undefined;
       const isUnauthorized = error instanceof StatusError && error.code === 401;
       this.#options.metrics?.authenticated(isUnauthorized ? 'failure' : 'error');
       // After too many failures the client gets 429, which says nothing about the credential.
@@ -208,7 +212,7 @@ class ApiServer {
     { prefix, path }: ServerPath,
     user: UserInfo,
   ): Promise<ApiResponse> {
-    const { request, method, record } = exchange;
+    const { record } = exchange;
     const { authorizer } = this.#options;
     const access: AccessRequest = { ...NO_RESOURCE, verb: record.verb, path, prefix };
     const decision = await authorizer.authorize(user, access);
@@ -216,9 +220,14 @@ class ApiServer {
     if (!decision.isAllowed) {
       throw failure(403, 'Forbidden', `forbidden: ${denialText(user, access, decision)}`, {});
     }
-    if (prefix !== '') throw noSuchResource();
+    return this.#document(exchange);
+  }
+
+  /** Of discovery, OpenAPI, health or the version. */
+  #document({ request, method, split }: Exchange): ApiResponse {
     const { accept, 'if-none-match': ifNoneMatch } = request.headers;
-    const response = this.meta.handle({ method, path, accept, ifNoneMatch });
+    const response =
+      split?.prefix === '' && this.meta.handle({ method, path: split.path, accept, ifNoneMatch });
     if (!response) throw noSuchResource();
     return response;
   }
