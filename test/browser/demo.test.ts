@@ -1,6 +1,6 @@
 /** The page of the demo: both clusters live, and the sync of edits. */
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { launchChromium } from './chromium.ts';
 import { startCommand, type RunningCommand } from './command.ts';
 import {
+  chooseExample,
   createEndpoints,
   createManyEndpoints,
   focusedLabel,
@@ -206,6 +207,34 @@ describe('200 objects', () => {
     await page.keyboard.press('Escape');
     expect(await seriousViolations(page)).toEqual([]);
   });
+});
+
+test('"Your configuration" follows the file, but for patches that are being edited', async () => {
+  const file = join(folder, 'config.yaml');
+  const shipped = readFileSync(file, 'utf8');
+  const patches = async (): Promise<string> =>
+    (await page.locator('#patches .cm-line').allInnerTexts()).join('\n');
+  await chooseExample(page, 'Your configuration');
+  await expect.poll(patches, LIVE).toContain('"team-" + value');
+  writeFileSync(file, shipped.replaceAll('team-"', 'squad-"').replace('slice(5)', 'slice(6)'));
+  await expect.poll(patches, LIVE).toContain('"squad-" + value');
+  // The demo changes the sample with the edited patches in force.
+  await expect
+    .poll(() => rowOf('Endpoints shop/db').locator('.last').innerText(), LIVE)
+    .toMatch(/^owner \S+ → \S+, [\d.]+ ms$/u);
+  const states = await page.locator('#rows .state').allInnerTexts();
+  expect(states.filter((state) => /^(?:failed|contested|refused)/u.test(state))).toEqual([]);
+  const edited = `- path: metadata.labels.a\n  expression: '"mine"'\n`;
+  await typeInto(page, 'Patches', edited);
+  writeFileSync(file, shipped);
+  const served = async (): Promise<string> => {
+    const { origin } = new URL(demo.url);
+    const response = await page.request.post(`${origin}/api/start`, { data: {}, headers: { origin } });
+    const { examples } = (await response.json()) as { examples: { patches: string }[] };
+    return examples[0]?.patches ?? '';
+  };
+  await expect.poll(served, LIVE).toContain('team-');
+  expect((await patches()).trim()).toBe(edited.trim());
 });
 
 test('an object that is refused says why, and the object in its way is listed', async () => {

@@ -131,7 +131,7 @@ const ingress = {
 const { rendered } = await renderToHost({ virtual: [ingress], host: [] }, config);
 const migration = planMigration({ text: ${JSON.stringify(VALUES)}, file: 'v', name: 'a', hostNamespace: 'h' });
 const { examples } = startState(config) as any;
-await using session = new PlaygroundSession(config);
+await using session = new PlaygroundSession(() => config);
 const page = await session.run({ patches: \`[\${OWNER}]\`, virtual: JSON.stringify(ingress), host: '', isReverse: false });
 const defaults = { vcluster: { namespace: 'h', name: 'a' }, defaults: {}, host: config.host };
 const overlong = \`[\${Array.from({ length: 900 }, (_, at) => \`{path: metadata.labels.l\${at}, labels: {}}\`).join()}]\`;

@@ -4,6 +4,7 @@ import { plainLines, plainText } from '../../base/excerpt.ts';
 import { objectKey, parseKey, type KubeObject } from '../../kube/object.ts';
 import { SYNCABLE_RESOURCES } from '../../syncer/kinds/synced-kinds.ts';
 import type { LogFields, Logger } from '../../base/logger.ts';
+import { STATES, type State } from '../live/object-status.ts';
 import { resourceName, type ListedRow, type Listing } from '../output/listing.ts';
 import { SCHEMA_MODELINE } from '../schema.ts';
 
@@ -22,8 +23,8 @@ const REFUSALS: Readonly<Record<string, string>> = {
 export interface ActivityEntry {
   /** The virtual object, such as `Endpoints shop/db`. */
   readonly id: string;
-  /** `skipped` and `refused`: why is in `what`. `unchanged`: both sides were already as they should be. */
-  readonly state: 'synced' | 'unchanged' | 'skipped' | 'refused';
+  /** Why it is not `synced` is in `what`. `unchanged`: both sides were already as they should be. */
+  readonly state: State | 'unchanged';
   /** `host updated`, or a reason. */
   readonly what: string;
   /** Undefined where nothing was written. */
@@ -84,15 +85,16 @@ export class ActivityLogger implements Logger, Activity {
   }
 
   #problem(fields: LogFields, message: string): void {
-    const { err, key, error, reason, paths } = fields;
-    const why = [err instanceof Error ? err.message : err, error, reason, paths]
+    const { err, key, error, note, reason, paths } = fields;
+    const why = [err instanceof Error ? err.message : err, error, note ?? reason, paths]
       .flat()
       .filter((part) => typeof part === 'string')
       .map((part) => `: ${part}`)
       .join('');
     if (typeof key === 'string') {
       const what = REFUSALS[String(reason)] ?? `${message}${why}`;
-      this.#record({ id: idOf(fields), state: 'refused', what, latencyMs: undefined });
+      const state = STATES.find((word) => word === fields['outcome']) ?? 'failed';
+      this.#record({ id: idOf(fields), state, what, latencyMs: undefined });
     }
     const subject = typeof key === 'string' ? `${key}  ` : '';
     // A line break may be a tenant's: what follows it is indented, so that it is no line of the demo.
@@ -142,7 +144,7 @@ function listSample(
   if (copy === undefined) {
     const host = { namespace: '', name: '' };
     return {
-      cells: [key, '-', '-', `not synced: ${notSynced}`],
+      cells: [key, '-', '-', `skipped: ${notSynced}`],
       name,
       json: { ...json, host, state: 'skipped', reason: notSynced, addresses: [] },
     };
@@ -171,6 +173,8 @@ function time(): string {
 export const DEMO_NAME = 'demo';
 export const DEMO_HOST_NAMESPACE = 'team-demo';
 const NAMESPACE = 'shop';
+/** The annotation of the sample that the demo changes. */
+export const DEMO_OWNER = 'shop.example.com/owner';
 
 export function demoConfig(files: { readonly virtual: string; readonly host: string }): string {
   return `${SCHEMA_MODELINE}# The configuration of the running demo. A change below sync is applied immediately.
@@ -180,7 +184,7 @@ sync:
       enabled: true
       patches:
         # expression and reverseExpression: the host sees "team-payments", the virtual cluster "payments".
-        - path: metadata.annotations["shop.example.com/owner"]
+        - path: metadata.annotations["${DEMO_OWNER}"]
           expression: '"team-" + value'
           reverseExpression: 'value.startsWith("team-") ? value.slice(5) : value'
         # A wildcard: every address. An expression can read the context.
@@ -213,14 +217,14 @@ export const DEMO_SAMPLES: readonly DemoSample[] = [
   {
     service: service('db', {}),
     endpoints: endpoints('db', ['10.20.0.11', '10.20.0.12'], {
-      'shop.example.com/owner': 'payments',
+      [DEMO_OWNER]: 'payments',
       'shop.example.com/settings': 'db-settings',
       'shop.example.com/selector': 'app=db,release=stable',
     }),
   },
   {
     service: service('legacy-mainframe', {}),
-    endpoints: endpoints('legacy-mainframe', ['192.0.2.7'], { 'shop.example.com/owner': 'billing' }),
+    endpoints: endpoints('legacy-mainframe', ['192.0.2.7'], { [DEMO_OWNER]: 'billing' }),
   },
   {
     service: service('web', { selector: { app: 'web' } }),

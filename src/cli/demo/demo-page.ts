@@ -13,11 +13,13 @@ import { asJson, asObject, objectKey, type KubeObject, type Resource } from '../
 import type { CacheEvent, ClusterName, Lister, WatchClient } from '../../kube/types.ts';
 import { OBJECT_KIND, OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
 import type { ActivityEntry } from './demo-activity.ts';
+import type { State } from '../live/object-status.ts';
 import { printObject, withoutBookkeeping } from '../output/objects.ts';
 
 interface DemoPageOptions extends DemoFeedOptions {
   readonly port: number;
-  readonly config: Config;
+  /** The configuration in use. */
+  readonly config: () => Config;
   /** Objects that the demo's patches match, as YAML. */
   readonly sample: string;
 }
@@ -48,7 +50,7 @@ interface PairRow extends JsonObject {
   /** `shop/db`; null: the object is on the other side only. */
   virtual: string | null;
   host: string | null;
-  state: 'synced' | 'skipped' | 'refused' | 'waiting' | 'host only';
+  state: State | 'host only';
   why: string;
   last: JsonObject | null;
 }
@@ -99,6 +101,7 @@ class DemoFeed {
   readonly #changes = new Map<string, SeenChange>();
   readonly #listeners = new Set<() => void>();
   #isSending = false;
+  #configurations = 0;
   #seq = 0;
 
   constructor(options: DemoFeedOptions, signal: AbortSignal) {
@@ -145,9 +148,10 @@ class DemoFeed {
 
   record(entry: ActivityEntry): void {
     const { id, state, what, latencyMs } = entry;
-    const isRepeated = state === 'refused' && this.#entries.get(id)?.what === what;
+    const isWrong = isProblem(state);
+    const isRepeated = isWrong && this.#entries.get(id)?.what === what;
     this.#entries.set(id, entry);
-    if ((state === 'synced' || state === 'refused') && !isRepeated) {
+    if ((state === 'synced' || isWrong) && !isRepeated) {
       const seen = this.#changes.get(`${what.split(' ')[0] ?? ''} ${id}`);
       const sinceMs = systemClock.monotonicMs() - (latencyMs ?? 0) - WATCH_AHEAD_MS;
       const line: LogLine = {
@@ -155,7 +159,7 @@ class DemoFeed {
         time: new Date().toTimeString().slice(0, 8),
         id,
         what,
-        isProblem: state === 'refused',
+        isProblem: isWrong,
         latencyMs: latencyMs ?? null,
         change: seen !== undefined && seen.atMs >= sinceMs ? seen.text : null,
       };
@@ -166,9 +170,16 @@ class DemoFeed {
     this.#changed();
   }
 
+  /** Another configuration is in use: pages read it again. */
+  configured(): void {
+    this.#configurations += 1;
+    this.#changed();
+  }
+
   /** Sends the state immediately and after each change, until the signal is aborted. */
   readonly feed = (send: (event: JsonObject) => void, signal: AbortSignal): void => {
-    const listener = (): void => send({ rows: this.#rows(), log: [...this.#log] });
+    const listener = (): void =>
+      send({ rows: this.#rows(), log: [...this.#log], configurations: this.#configurations });
     this.#listeners.add(listener);
     signal.addEventListener('abort', () => this.#listeners.delete(listener));
     listener();
@@ -224,13 +235,20 @@ class DemoFeed {
     const host = copies.get(id) ?? null;
     const entry = this.#entries.get(id);
     const row = { id, kind, virtual: key, host, why: '', last: this.#lines.get(id) ?? null };
-    if (entry?.state === 'refused') return { ...row, state: 'refused', why: entry.what };
+    const { state = 'unchanged', what: why = '' } = entry ?? {};
+    if (isProblem(state)) return { ...row, state, why };
     if (host !== null) return { ...row, state: 'synced' };
-    if (entry?.state === 'skipped') return { ...row, state: 'skipped', why: entry.what };
-    if (kind !== 'ConfigMap') return { ...row, state: 'waiting' };
+    if (state === 'skipped') return { ...row, state, why };
+    if (kind !== 'ConfigMap') return { ...row, state: 'pending' };
     // References are found through the objects that name them.
     return { ...row, state: 'skipped', why: 'no patch refers to it' };
   }
+}
+
+type Problem = Exclude<ActivityEntry['state'], 'synced' | 'unchanged' | 'skipped'>;
+
+function isProblem(state: ActivityEntry['state']): state is Problem {
+  return !['synced', 'unchanged', 'skipped'].includes(state);
 }
 
 function hostOnly(kind: string, key: string): PairRow {

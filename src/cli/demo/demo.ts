@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { type EmbeddedCluster, startEmbeddedCluster } from '../../embedded-cluster/embedded-cluster.ts';
+import { withLiveChanges, type Config } from '../../syncer/config/config.ts';
 import { type Daemon, startDaemon } from '../../syncer/daemon.ts';
 import { plainAccess } from '../../kube/access.ts';
 import { createClient } from '../../kube/client/client.ts';
@@ -31,12 +32,14 @@ import {
   listSamples,
   DEMO_HOST_NAMESPACE,
   DEMO_NAMESPACE,
+  DEMO_OWNER,
   DEMO_SAMPLES,
   DEMO_SETTINGS,
   demoConfig,
 } from './demo-activity.ts';
 import { printObject } from '../output/objects.ts';
 import { type DemoPage, startDemoPage } from './demo-page.ts';
+import { DemoChanges } from './demo-changes.ts';
 import { portOption } from '../page/page-server.ts';
 import { reloadOnChange, stopSignals } from '../process-lifecycle.ts';
 import { programParts } from '../installation.ts';
@@ -70,7 +73,8 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
   await hostClient.create(NAMESPACES, { ...DEMO_NAMESPACE, metadata: { name: DEMO_HOST_NAMESPACE } });
   const load = (): Promise<LoadedConfig> => loadConfig({ file: files.config, env: {}, flags: {} });
   const loaded = await load();
-  await using page = once ? undefined : await openPage(port, loaded, clients);
+  let config = loaded.config;
+  await using page = once ? undefined : await openPage(port, () => config, clients);
   let isWarm = false;
   const activity = new ActivityLogger(
     once ? undefined : (line) => isWarm && process.stdout.write(`${line}\n`),
@@ -92,8 +96,17 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
     await createSamples(virtualClient);
     if (once) return await showOnce(hostClient, activity, output, stop.signal);
     const { sync } = daemon;
-    const watcher = reloadOnChange({ loaded, load, daemon: sync, clock: systemClock, logger: activity });
-    await keepChanging(clients, stop.signal);
+    const reloading: Reloading = {
+      reload: async (next, textHash) => {
+        await sync.reload(next, textHash);
+        config = withLiveChanges(config, next);
+        page?.feed.configured();
+      },
+      reloadFailed: (reason) => sync.reloadFailed(reason),
+    };
+    const watcher = reloadOnChange({ loaded, load, daemon: reloading, clock: systemClock, logger: activity });
+    await using changes = new DemoChanges({ clients, config: () => config });
+    await changes.run(stop.signal);
     watcher.close();
     return 0;
   } finally {
@@ -139,7 +152,9 @@ function clientOf(cluster: ClusterName, { url }: EmbeddedCluster): WatchClient {
   return createClient({ cluster, access: plainAccess(url), clock: systemClock, metrics, userAgent: 'demo' });
 }
 
-function openPage(port: number, { config }: LoadedConfig, clients: Clients): Promise<DemoPage> {
+type Reloading = Parameters<typeof reloadOnChange>[0]['daemon'];
+
+function openPage(port: number, config: () => Config, clients: Clients): Promise<DemoPage> {
   const resources = [SERVICES, ENDPOINTS, ENDPOINT_SLICES, CONFIG_MAPS];
   const namespaces = { virtual: DEMO_NAMESPACE.metadata.name, host: DEMO_HOST_NAMESPACE };
   const sample = [DEMO_SAMPLES[0]?.endpoints, DEMO_SETTINGS].flatMap((object) => object ?? []);
@@ -194,7 +209,6 @@ function originOf({ metadata: { annotations } }: KubeObject): string {
   return `${annotations?.[OBJECT_NAMESPACE]}/${annotations?.[OBJECT_NAME]}`;
 }
 
-const CHANGE_EVERY_MS = 4000;
 const WARM_UP_MAX_MS = 10_000;
 
 /** Syncs and deletes one object, which starts the sandbox, so that the latencies of the samples are those of a sync and not of a start. */
@@ -210,7 +224,7 @@ async function warmUp({ virtual, host }: Clients, daemon: Daemon, signal: AbortS
       await sleep(systemClock, 20, signal);
   };
   await daemon.sync.firstPass(signal);
-  const metadata = { ...place, annotations: { 'shop.example.com/owner': 'demo' } };
+  const metadata = { ...place, annotations: { [DEMO_OWNER]: 'demo' } };
   const created = await virtual.create(ENDPOINTS, { ...sample.endpoints, metadata });
   await waitFor(1);
   await virtual.delete(ENDPOINTS, place, { uid: created.metadata.uid ?? '' });
@@ -223,31 +237,4 @@ async function createSamples(virtual: ClusterClient): Promise<void> {
     if (service !== undefined) await virtual.create(SERVICES, service);
     await virtual.create(ENDPOINTS, endpoints);
   }
-}
-
-/** Changes a sample every few seconds, on both sides alternately, until the signal is aborted. */
-async function keepChanging(clients: Clients, signal: AbortSignal): Promise<void> {
-  for (let round = 0; !signal.aborted; round++) {
-    await sleep(systemClock, CHANGE_EVERY_MS, signal);
-    if (signal.aborted) return;
-    try {
-      await change(clients, round);
-    } catch (error) {
-      // The user of the demo may change or delete these objects.
-      tell(`the demo could not change its sample: ${String(error)}`);
-    }
-  }
-}
-
-async function change({ virtual, host }: Clients, round: number): Promise<void> {
-  if (round % 2 === 1) {
-    const copy = { namespace: DEMO_HOST_NAMESPACE, name: 'db-x-shop-x-demo' };
-    const annotations = { 'shop.example.com/owner': `team-${round % 4 === 1 ? 'checkout' : 'payments'}` };
-    await host.patch(ENDPOINTS, copy, { type: 'merge', body: { metadata: { annotations } } });
-    return;
-  }
-  const ips = round % 4 === 0 ? ['10.20.0.11', '10.20.0.12', '10.20.0.13'] : ['10.20.0.11'];
-  const addresses = ips.map((ip, i) => ({ ip, hostname: `db-${i}` }));
-  const subsets = [{ addresses, ports: [{ name: 'main', port: 8080, protocol: 'TCP' }] }];
-  await virtual.patch(ENDPOINTS, { namespace: 'shop', name: 'db' }, { type: 'merge', body: { subsets } });
 }

@@ -24,7 +24,18 @@ import { disablingSetting } from '../../syncer/kinds/synced-kinds.ts';
 import type { Snapshot, Target, WorldPlan } from './snapshot.ts';
 import { namespaceAdvice } from '../../syncer/reconcile/environment.ts';
 
-type State = 'synced' | 'pending' | 'terminating' | 'skipped' | 'refused' | 'failed' | 'contested';
+/** One word for each state, in `status`, the log and the page of the demo. */
+export const STATES = [
+  'synced',
+  'pending',
+  'terminating',
+  'skipped',
+  'refused',
+  'failed',
+  'contested',
+] as const;
+
+export type State = (typeof STATES)[number];
 
 export interface SyncStatus {
   readonly state: State;

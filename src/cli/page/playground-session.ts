@@ -43,12 +43,12 @@ const WARM_UP = {
 
 /** Keeps one sandbox for all runs of the same settings, so that most runs start no process. Runs are one after another. */
 export class PlaygroundSession implements AsyncDisposable {
-  readonly #config: Config;
+  readonly #config: () => Config;
   readonly #sandbox = new KeptSandbox();
   #last: Promise<unknown> = Promise.resolve();
 
   /** `config` is for patches without a configuration around them, which replace its own. */
-  constructor(config: Config) {
+  constructor(config: () => Config) {
     this.#config = config;
   }
 
@@ -77,7 +77,7 @@ export class PlaygroundSession implements AsyncDisposable {
     const virtual = readEditor(input.virtual);
     const host = readEditor(input.host, { nameIsEnough: !input.isReverse });
     const given = input.isReverse ? host : virtual;
-    const edited = readEditedConfig(input.patches, given.objects, this.#config);
+    const edited = readEditedConfig(input.patches, given.objects, this.#config());
     const problems = [
       ...placed('patches', edited.problems),
       ...placed('virtual', virtual.problems),

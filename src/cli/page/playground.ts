@@ -40,7 +40,7 @@ export function define(command: Command, exitWith: ExitWith): void {
 async function playground(command: Command, port: number): Promise<number> {
   using stop = stopSignals();
   const config = await configOf(command);
-  await using page = await startPage({ port, config });
+  await using page = await startPage({ port, config: () => config });
   process.stdout.write(`${page.url}\n`);
   tell('press Ctrl-C to stop');
   await stop.requested;
@@ -49,7 +49,8 @@ async function playground(command: Command, port: number): Promise<number> {
 
 interface PageOptions extends Partial<Pick<PageServerOptions, 'calls' | 'feeds'>> {
   readonly port: number;
-  readonly config: Config;
+  /** The demo's follows its file. */
+  readonly config: () => Config;
   /** Of the demo: objects that its patches match, as YAML. */
   readonly sample?: string;
 }
@@ -71,7 +72,7 @@ export async function startPage({
         '/api/run': (body) => session.run(body),
         '/api/start': async () => {
           void session.warmUp();
-          return startState(config, sample);
+          return startState(config(), sample);
         },
         ...calls,
       },

@@ -28,9 +28,9 @@ export interface Done {
   readonly waitMs?: number;
 }
 
-/** The object is not synced, which is logged and counted as a problem. */
+/** The object is not in sync, which is logged and counted as a problem. `outcome`: the state in which `status` shows it. */
 export interface Wait {
-  readonly outcome: 'waiting' | 'refused';
+  readonly outcome: 'pending' | 'terminating' | 'refused' | 'contested';
   readonly reason: string;
   /** For the log: who causes this, and what to do. */
   readonly note?: string;
@@ -47,6 +47,17 @@ export interface Again {
 
 /** Rejects with {@link Postponed} instead of waiting for something that one tenant can make last. */
 export type Reconcile = (key: ObjectKey) => Promise<ReconcileResult>;
+
+const WAITS: readonly string[] = [
+  'pending',
+  'terminating',
+  'refused',
+  'contested',
+] satisfies Wait['outcome'][];
+
+export function isWait(result: ReconcileResult): result is Wait {
+  return WAITS.includes(result.outcome);
+}
 
 export const UNCHANGED: ReconcileResult = { outcome: 'unchanged' };
 
@@ -217,10 +228,9 @@ export class Controller {
   #settle(key: ObjectKey, result: ReconcileResult, arrival: Arrival): ReconcileLabel {
     const { identify, dryRun } = this.#options;
     const progress = this.#progressOf(key);
-    const isBlocked = result.outcome === 'refused' || result.outcome === 'waiting';
-    if (!isBlocked) progress.problem = undefined;
+    const blockedBy = isWait(result) ? result.reason : undefined;
+    if (blockedBy === undefined) progress.problem = undefined;
     if (result.outcome !== 'refused') progress.refusals = 0;
-    const blockedBy = isBlocked ? result.reason : undefined;
     this.#block(key, blockedBy);
     dryRun?.settled(identify(key), blockedBy);
     this.#log(key, result, arrival);
@@ -235,7 +245,7 @@ export class Controller {
     const { outcome, reason } = result;
     const note = 'note' in result ? result.note : undefined;
     const fields = { controller: name, key, outcome, reason, ...(note === undefined ? {} : { note }) };
-    if (outcome === 'refused' || outcome === 'waiting') {
+    if (isWait(result)) {
       this.#logProblem(key, fields, 'not synced');
       return;
     }
@@ -272,7 +282,8 @@ export class Controller {
   /** Errors of API servers and patches are expected. A stack trace only helps with a bug of this program. */
   #logFailure(key: ObjectKey, error: unknown, { reason, note }: NonNullable<Outcome['warning']>): void {
     const { name, logger } = this.#options;
-    const fields = { controller: name, key, reason };
+    const outcome = reason === 'Terminating' ? 'terminating' : 'failed';
+    const fields = { controller: name, key, outcome, reason };
     if (isExpected(error)) this.#logProblem(key, { ...fields, error: note }, 'not synced');
     else logger.error({ ...fields, err: error }, 'not synced');
   }

@@ -23,7 +23,7 @@ import { FIELD_MANAGER } from './writer.ts';
 export const HOST_DELETED = 'host copy was deleted';
 
 /** A finalizer delays the deletion; its removal causes an event. A second deletion would remove the copy from the cache, and the event be lost. */
-const WAITING_FOR_FINALIZERS: Wait = { outcome: 'waiting', reason: 'Terminating' };
+const WAITING_FOR_FINALIZERS: Wait = { outcome: 'terminating', reason: 'Terminating' };
 
 export async function deleteCopy(
   sync: KindSync,
@@ -37,7 +37,7 @@ export async function deleteCopy(
   if (seen.virtual === undefined && (await sync.environment.objection()) !== undefined)
     return { outcome: 'again', reason: 'another virtual cluster', waitMs: OBJECTION_MS };
   const waitMs = fightWaitMs(sync, seen, host);
-  if (waitMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs };
+  if (waitMs > 0) return { outcome: 'contested', reason: 'Contested', waitMs };
   if (!sync.areDependentsRead(target)) return dependentsFirst(reason);
   const outcome = await sync.writers.host.delete(target, host.metadata.uid, reason);
   await clearStatus(sync, seen, host);

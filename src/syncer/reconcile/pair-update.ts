@@ -50,7 +50,7 @@ export async function updatePair(sync: KindSync, observation: Observation): Prom
   const { host, virtual, key } = seen;
   const state = sync.states.of(key);
   const contestedMs = contestedWaitMs(sync, seen);
-  if (contestedMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs: contestedMs };
+  if (contestedMs > 0) return { outcome: 'contested', reason: 'Contested', waitMs: contestedMs };
   if (await isVirtualBehind(sync, virtual, host)) return STALE;
   const record = recordOf(host);
   const held = heldKeys(state.keyContests, sync.nowMs());
@@ -96,7 +96,7 @@ function untilDue(
   sync.states.of(key).isOpen = true;
   const waitMs = Math.ceil(Math.min(result.waitMs ?? Infinity, ...held.values()));
   return result.outcome === 'unchanged'
-    ? { outcome: 'waiting', reason: 'Contested', waitMs }
+    ? { outcome: 'contested', reason: 'Contested', waitMs }
     : { ...result, waitMs };
 }
 
@@ -149,7 +149,8 @@ async function finishHost(
   remember(sync, seen, virtual, copy, merged.echo !== undefined);
   if (merged.host !== undefined) return rerunAfterWrite(sync, key, { outcome: 'updated', reason });
   state.reruns = 0;
-  if (merged.echo !== undefined) return { outcome: 'waiting', reason: 'Contested', waitMs: ECHO_RECHECK_MS };
+  if (merged.echo !== undefined)
+    return { outcome: 'contested', reason: 'Contested', waitMs: ECHO_RECHECK_MS };
   return UNCHANGED;
 }
 
@@ -236,7 +237,7 @@ function waitWhileContested(
 ): ReconcileResult {
   const notice = contestNotice(sync, seen, merged, waitMs);
   if (isReportable) sync.report(seen.virtual, notice);
-  return { outcome: 'waiting', reason: 'Contested', note: notice.note, waitMs };
+  return { outcome: 'contested', reason: 'Contested', note: notice.note, waitMs };
 }
 
 function contestNotice(
@@ -315,7 +316,7 @@ async function copyStatus(
   const verdict = state.isHostUnchanged(host) ? state.noteDrift(sync.nowMs()) : undefined;
   if (verdict !== undefined && verdict.waitMs > 0) {
     if (verdict.isReportable) sync.report(seen.virtual, contestedStatusNotice(virtual, verdict.waitMs));
-    return { outcome: 'waiting', reason: 'Contested', waitMs: verdict.waitMs };
+    return { outcome: 'contested', reason: 'Contested', waitMs: verdict.waitMs };
   }
   const reason = 'status of the host copy';
   const patched = await sync.patchStatus(virtual, patch, reason);

@@ -291,7 +291,7 @@ async function isDeletionMeant(sync: KindSync, seen: Observation, virtual: KubeO
 function waitForRecreation(sync: KindSync, seen: Observation, waitMs: number): ReconcileResult {
   if (sync.states.find(seen.key)?.deletions?.count === 2)
     sync.report(seen.virtual, keepsDeletingNotice(sync.kind.deletionHint));
-  return { outcome: 'waiting', reason: HOST_DELETED, waitMs };
+  return { outcome: 'pending', reason: HOST_DELETED, waitMs };
 }
 
 async function rewriteCopy(sync: KindSync, seen: Observation, reason: string): Promise<ReconcileResult> {
@@ -322,7 +322,7 @@ async function takeOver(sync: KindSync, seen: Observation): Promise<ReconcileRes
     sync.references.clearReferences(key);
     const waitMs = backoffDelayMs(state.takeOverReads, TAKE_OVER_BASE_MS, TAKE_OVER_MAX_MS);
     state.takeOverReads += 1;
-    return { outcome: 'waiting', reason: 'host Service has a selector', waitMs };
+    return { outcome: 'pending', reason: 'host Service has a selector', waitMs };
   }
   state.takeOverReads = 0;
   const result = await rewriteCopy(sync, seen, 'taken over');

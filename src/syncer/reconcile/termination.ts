@@ -33,7 +33,7 @@ export async function awaitEnd(
 function waitForEnd(sync: KindSync, seen: Observation, host: KubeObject, next: AfterTermination): Wait {
   const termination = sync.states.of(seen.key).noteTermination(host.metadata.uid, sync.nowMs(), false);
   const waiting: Wait = {
-    outcome: 'waiting',
+    outcome: 'terminating',
     reason: 'Terminating',
     note: `"${objectKey(host)}" ${describeTermination(host)}`,
   };

@@ -317,7 +317,7 @@ export class Importer {
     const nowMs = this.#clock.monotonicMs();
     if (copy === undefined) {
       const waitMs = recreationWaitMs(state.deletions, nowMs, RECREATION[to]);
-      if (waitMs > 0) return { outcome: 'waiting', reason: DELETED[to], waitMs };
+      if (waitMs > 0) return { outcome: 'pending', reason: DELETED[to], waitMs };
       if (to === 'host' && deletionsOf(state.deletions, nowMs) > 0)
         await this.#options.environment.owner.refresh();
     } else {
@@ -325,7 +325,7 @@ export class Importer {
       if (state.isInStep(source, copy)) return this.#inStep(job, copy, state);
       // Only corrections are delayed. Changes of the source are written immediately.
       const waitMs = state.isSourceUnchanged(source) ? correctionWaitMs(state.contest, nowMs) : 0;
-      if (waitMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs };
+      if (waitMs > 0) return { outcome: 'contested', reason: 'Contested', waitMs };
     }
     const full = await mirror.readSource();
     if (full === undefined) return requeued('source has changed');
@@ -468,7 +468,7 @@ export class Importer {
 
   #waitWhileContested({ id, seen }: ImportJob, { waitMs, isReportable }: DriftVerdict): ReconcileResult {
     if (isReportable) this.#options.notices.alert(id, 'Contested', contestedNote(seen, waitMs));
-    return { outcome: 'waiting', reason: 'Contested', waitMs };
+    return { outcome: 'contested', reason: 'Contested', waitMs };
   }
 
   /** `stored`: what the API server has made of the copy, which stays like that until its source changes; undefined in a dry run. */
@@ -506,7 +506,7 @@ export class Importer {
 }
 
 /** The end of a copy causes an event. */
-const ENDING = { outcome: 'waiting', reason: 'Terminating' } as const;
+const ENDING = { outcome: 'terminating', reason: 'Terminating' } as const;
 
 function noteOfEnd(copy: KubeObject): string {
   return `"${objectKey(copy)}" ${describeTermination(copy)}`;

@@ -111,18 +111,26 @@ test('messages that are about no object are no entries, and only a reload is a l
   });
 });
 
-test.each<[LogFields, what: string]>([
-  [{ reason: 'NameConflict' }, 'another object has the same host name'],
+test.each<[LogFields, state: string, what: string]>([
+  [{ outcome: 'refused', reason: 'NameConflict' }, 'refused', 'another object has the same host name'],
   [
     { error: 'no property a', paths: ['metadata.labels.x'] },
+    'failed',
     'patch failed: no property a: metadata.labels.x',
   ],
-  [{ reason: 'Other', err: new Error('why') }, 'patch failed: why: Other'],
-])('a problem of an object is refused, and an error line with all that is known: %j', (fields, what) => {
-  const { entries, errors } = shownAfter(['warn', { key: 'shop/db', ...fields }, 'patch failed']);
-  expect(entries).toEqual([{ id: 'Endpoints shop/db', state: 'refused', what, latencyMs: undefined }]);
-  expect(errors).toEqual([expect.stringMatching(/^shop\/db {2}patch failed: /u)]);
-});
+  [{ outcome: 'failed', reason: 'Other', err: new Error('why') }, 'failed', 'patch failed: why: Other'],
+  [{ outcome: 'contested', reason: 'Contested' }, 'contested', 'patch failed: Contested'],
+  [{ outcome: 'contested', reason: 'Contested', note: 'x wins' }, 'contested', 'patch failed: x wins'],
+  [{ outcome: 'pending', reason: 'deleted' }, 'pending', 'patch failed: deleted'],
+  [{ outcome: 'terminating', reason: 'Terminating' }, 'terminating', 'patch failed: Terminating'],
+])(
+  'a problem of an object has the state of status, and an error line with all that is known: %j',
+  (fields, state, what) => {
+    const { entries, errors } = shownAfter(['warn', { key: 'shop/db', ...fields }, 'patch failed']);
+    expect(entries).toEqual([{ id: 'Endpoints shop/db', state, what, latencyMs: undefined }]);
+    expect(errors).toEqual([expect.stringMatching(/^shop\/db {2}patch failed: /u)]);
+  },
+);
 
 test('the samples are listed with their copies, and why one has none', () => {
   const ports = [{ port: 1 }];
@@ -137,8 +145,8 @@ test('the samples are listed with their copies, and why one has none', () => {
   const { rows } = listSamples(DEMO_SAMPLES, new Map([['shop/db', copy]]), logger);
   expect(rows.map(({ cells }) => cells)).toEqual([
     ['shop/db', 'team-demo/db-x-shop-x-demo', '10.0.0.1,10.0.0.2', 'synced in 2.0 ms'],
-    ['shop/legacy-mainframe', '-', '-', 'not synced: no copy on the host'],
-    ['shop/web', '-', '-', 'not synced: its Service has a selector, so the host builds them itself'],
+    ['shop/legacy-mainframe', '-', '-', 'skipped: no copy on the host'],
+    ['shop/web', '-', '-', 'skipped: its Service has a selector, so the host builds them itself'],
   ]);
   expect(rows.map(({ json }) => [json['state'], json['latencyMs']])).toEqual([
     ['synced', 2],

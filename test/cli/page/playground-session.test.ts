@@ -15,7 +15,7 @@ interface RunResult extends JsonObject {
 }
 
 describe('a run', () => {
-  const session = new PlaygroundSession(CONFIG);
+  const session = new PlaygroundSession(() => CONFIG);
   afterAll(() => session[Symbol.asyncDispose]());
   const run = async (body: JsonObject): Promise<RunResult> => (await session.run(body)) as RunResult; // its documented shape
 

@@ -114,7 +114,7 @@ test('waiting for a pending operation is logged at debug level, and does not cou
   const { metrics } = kindWorld().environment;
   const controller = ownController({
     reconcile: async (key) => ({
-      outcome: key === 'in progress' ? 'again' : 'waiting',
+      outcome: key === 'in progress' ? 'again' : 'pending',
       reason: key,
       waitMs: 1000,
     }),

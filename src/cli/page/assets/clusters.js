@@ -4,7 +4,19 @@ import { createEditor } from './editors.js';
 import { element } from './trace.js';
 
 const UPDATED_MS = 3000;
-const STATES = ['synced', 'updated now', 'skipped', 'refused', 'waiting', 'host only'];
+/** Of `status`, but for `updated now` and `host only`. Those in `RARE` have a counter only where there is such an object. */
+const STATES = [
+  'synced',
+  'updated now',
+  'skipped',
+  'refused',
+  'failed',
+  'contested',
+  'terminating',
+  'pending',
+  'host only',
+];
+const RARE = ['failed', 'contested', 'terminating', 'pending', 'host only'];
 const byId = (id) => document.getElementById(id);
 
 /** The rows on the page by the id of their pair: `{row, parts, pair}`. They are updated in place, so that the focus stays. */
@@ -17,14 +29,20 @@ let editor;
 let edited;
 let stateFilter = '';
 
-/** Shows the feed of the demo; `call` posts JSON to the page's server. */
-export function showClusters(call) {
+/** Shows the feed of the demo; `call` posts JSON to the page's server, and `configured` is called when the demo uses another configuration. */
+export function showClusters(call, configured) {
   post = call;
   byId('clusters').hidden = false;
   editor = createEditor(byId('edit'), { label: 'Object', onChange: () => undefined });
   for (const state of ['', ...STATES]) addCounter(state);
   const feed = new EventSource('/api/demo/feed');
-  feed.addEventListener('message', ({ data }) => show(JSON.parse(data)));
+  let known;
+  feed.addEventListener('message', ({ data }) => {
+    const { configurations, ...state } = JSON.parse(data);
+    show(state);
+    if (known !== undefined && known !== configurations) void configured();
+    known = configurations;
+  });
   feed.addEventListener('error', () => (byId('connection').textContent = 'disconnected; trying again…'));
   byId('filter').addEventListener('input', filterRows);
   byId('skip').addEventListener('click', () => byId('playground-title').focus());
@@ -150,7 +168,7 @@ function filterRows() {
   for (const [state, button] of counters) {
     const count = state === '' ? shown.size : (counts.get(state) ?? 0);
     setText(button, `${count} ${state || 'objects'}`);
-    button.hidden = count === 0 && ['waiting', 'host only'].includes(state) && stateFilter !== state;
+    button.hidden = count === 0 && RARE.includes(state) && stateFilter !== state;
   }
   setText(
     byId('no-rows'),
@@ -178,7 +196,7 @@ function showLog(log) {
   for (const line of log.toReversed()) {
     let row = logLines.get(line.seq);
     if (row === undefined) {
-      row = element('tr', { className: line.isProblem ? 'refused' : '' });
+      row = element('tr', { className: line.isProblem ? 'problem' : '' });
       row.append(...Array.from({ length: 5 }, () => element('td')));
       logLines.set(line.seq, row);
       byId('log').prepend(row);

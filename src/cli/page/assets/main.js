@@ -9,7 +9,7 @@ const TYPING_PAUSE_MS = 150;
 const SLOW_MS = 250;
 const byId = (id) => document.getElementById(id);
 
-const start = await call('/api/start', {}).catch((error) => {
+let start = await call('/api/start', {}).catch((error) => {
   byId('loading').textContent = `The page cannot load: ${error.message}`;
   throw error;
 });
@@ -35,6 +35,26 @@ export async function call(path, body) {
   });
   if (!response.ok) throw new Error(await response.text());
   return response.json();
+}
+
+/** The demo's configuration has changed. The patches in the editor follow it, unless they have been edited. */
+async function followConfiguration() {
+  const [before] = start.examples;
+  start = await call('/api/start', {});
+  showExamples();
+  const { title, patches } = start.examples[0];
+  if (title !== before.title || editors.patches.text !== before.patches) return;
+  editors.patches.text = patches;
+  runSoon();
+}
+
+function showExamples() {
+  const chosen = byId('example').value;
+  const options = start.examples.map(({ title }, index) =>
+    element('option', { value: String(index) }, title),
+  );
+  byId('example').replaceChildren(...options);
+  byId('example').value = chosen || '0';
 }
 
 function state() {
@@ -178,8 +198,7 @@ async function loadFragment() {
   return linked !== undefined;
 }
 
-for (const [index, { title }] of start.examples.entries())
-  byId('example').append(element('option', { value: String(index) }, title));
+showExamples();
 byId('example').addEventListener('change', ({ target }) => void load(start.examples[Number(target.value)]));
 for (const radio of document.querySelectorAll('input[name=direction]'))
   radio.addEventListener('change', () => void startReverse());
@@ -194,6 +213,6 @@ if (start.isDemo) {
   byId('home').textContent = 'demo';
   document.title = 'endpoint-syncer demo';
   const { showClusters } = await import('./clusters.js');
-  showClusters(call);
+  showClusters(call, followConfiguration);
 }
 if (!(await loadFragment())) await load(start.examples[0]);
