@@ -23,7 +23,7 @@ test('every install line installs a release or a file, not a name of the registr
     (page) => readFileSync(page, 'utf8').match(/npm (?:install|i) [^`\n]*endpoint-syncer[^`\s]*/gu) ?? [],
   );
   expect(lines.length).toBeGreaterThan(2);
-  const form = /^npm install --global --ignore-scripts (?:https:|\.\/)\S+\.tgz$/u;
+  const form = /^npm install --global --ignore-scripts (?:"?https:|\.\/)\S+\.tgz"?$/u;
   expect(lines.filter((line) => !form.test(line))).toEqual([]);
 });
 
