@@ -67,7 +67,7 @@ export class ConfigDocument {
     this.isReadable = isReadable && isJsonObject(value);
     this.problems = [...problems, ...this.#duplicateKeys()];
     if (!isReadable || this.isReadable) return;
-    const message = shape ?? 'the file must be a mapping of keys to values';
+    const message = shape ?? 'the file must be a mapping of keys to values: write lines such as "key: value"';
     const offset = document.offsetOfValue([]);
     this.problems = [...this.problems, { offset, severity: 'error', message, code: 'no mapping' }];
   }

@@ -2,7 +2,7 @@
 
 import { open } from 'node:fs/promises';
 import { LineCounter } from 'yaml';
-import { type ConfigProblem, ConfigError, fileProblem } from '../base/errors.ts';
+import { codeOf, type ConfigProblem, ConfigError, fileProblem } from '../base/errors.ts';
 import { collectInput } from '../base/input-buffer.ts';
 import { caretLine, plainText, type Position } from '../base/excerpt.ts';
 import type { SyntaxProblem } from '../base/yaml/source.ts';
@@ -88,13 +88,20 @@ export async function readTextFile(file: string, bytesMax: number): Promise<stri
     // Drops a byte order mark too.
     return new TextDecoder('utf-8', { fatal: true }).decode(content);
   } catch (error) {
-    throw unusable(file, 'is not UTF-8 text', error);
+    throw unusable(file, 'is not UTF-8 text: save it as UTF-8, or name another file', error);
   }
 }
 
 export function cannotBeRead(file: string, cause: unknown): ConfigError {
-  return unusable(file, `cannot be read: ${fileProblem(cause)}`, cause);
+  const advice = READ_ADVICE[codeOf(cause)] ?? 'name another file';
+  return unusable(file, `cannot be read: ${fileProblem(cause)}; ${advice}`, cause);
 }
+
+const READ_ADVICE: Readonly<Record<string, string>> = {
+  ENOENT: 'correct its path',
+  EISDIR: 'name a file in it',
+  EACCES: 'let this user read it',
+};
 
 async function* chunksOf(file: string): AsyncIterable<Buffer> {
   await using handle = await open(file);

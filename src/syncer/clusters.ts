@@ -113,7 +113,7 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
       : hintForServer(virtualAccess.server);
   if (virtualAccess.server === connection.server) {
     throw new TerminalError(
-      `the virtual and the host cluster are the same API server, ${connection.server}: objects would be synced into themselves; ` +
+      `the virtual and the host cluster are the same API server, ${connection.server} (${virtualAccess.description}; ${connection.description}): objects would be synced into themselves; ` +
         `set endpointSyncer.virtual.kubeconfig (or virtual.secret${isNamed(config) ? '' : `: there is no ${usualSecret(config)} in namespace "${hostNamespace}"`}) and endpointSyncer.host.kubeconfig`,
     );
   }
@@ -127,9 +127,10 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
     isPublic ? discreetClient(connected, virtualAccess.description) : connected,
   );
   const servers = { virtual: virtualAccess.server, host: connection.server };
+  const descriptions = { virtual: virtualAccess.description, host: connection.description };
   const found = { hostNamespace, virtualSecret: secret };
   const located = { ...options, config: withPlace(config, found), virtualHint };
-  return new Clusters(located, { host, virtual }, found, servers);
+  return new Clusters(located, { host, virtual }, { ...found, servers, descriptions });
 }
 
 interface HostPlace {
@@ -275,6 +276,8 @@ export class Clusters implements AsyncDisposable {
   readonly host: WatchClient;
   readonly place: Place;
   readonly servers: Readonly<Record<ClusterName, string>>;
+  /** Where the access to each is from, such as a context of a kubeconfig. */
+  readonly descriptions: Readonly<Record<ClusterName, string>>;
   readonly discoveries: Discoveries;
   readonly #options: ConnectOptions;
   readonly #eventSeries: EventSeriesLimit;
@@ -282,15 +285,15 @@ export class Clusters implements AsyncDisposable {
   constructor(
     options: ConnectOptions,
     { virtual, host }: Readonly<Record<ClusterName, WatchClient>>,
-    place: Place,
-    servers: Clusters['servers'],
+    found: Place & Pick<Clusters, 'servers' | 'descriptions'>,
   ) {
     this.#options = options;
     this.#eventSeries = options.eventSeries ?? new EventSeriesLimit();
     this.virtual = virtual;
     this.host = host;
-    this.place = place;
-    this.servers = servers;
+    this.place = { hostNamespace: found.hostNamespace, virtualSecret: found.virtualSecret };
+    this.servers = found.servers;
+    this.descriptions = found.descriptions;
     this.discoveries = { virtual: createDiscovery(this.virtual), host: createDiscovery(this.host) };
   }
 

@@ -73,7 +73,7 @@ bad.yaml:4:17: endpointSyncer.onHostDelete: warning: what else deletes copies, s
   onHostDelete: deleteVirtual
                 ^
 
-none.yaml: cannot be read: there is no such file
+none.yaml: cannot be read: there is no such file; correct its path
 `,
       err: '3 files: 2 errors and 1 warning\n',
     });

@@ -1,4 +1,4 @@
-/** Every command with wrong files, wrong values of flags, and servers that are none: an error that says what is wrong, never a stack. */
+/** Every command with wrong files, wrong values of flags, and servers that are none: an error that says what is wrong, where, and what to do, never a stack. */
 
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
@@ -19,6 +19,13 @@ const CONFIG = configFile('config.yaml', OTHER, DEAD);
 const OBJECT = write('object.yaml', '{apiVersion: v1, kind: Endpoints, metadata: {name: a, namespace: b}}\n');
 const VALUES = write('values.yaml', 'sync: {toHost: {endpoints: {enabled: true}}}\n');
 
+const HTTPS = 'https://127.0.0.1:1';
+const PLUGIN = {
+  command: 'no-such-plugin',
+  apiVersion: 'client.authentication.k8s.io/v1',
+  interactiveMode: 'Never',
+};
+
 const FILES: Readonly<Record<string, string>> = {
   missing: join(folder, 'missing'),
   folder: join(folder, 'folder'),
@@ -35,11 +42,35 @@ const FILES: Readonly<Record<string, string>> = {
   ),
   deep: write('deep', '['.repeat(5000)),
   aliases: write('aliases', `a: &a [1]\n${'b: [*a, *a]\n'.repeat(3)}`),
+  'a tab': write('tab', 'sync:\n\n\ttoHost: {}\n'),
+  'a typo': write('typo', 'sync:\n  toHost:\n    endpoints: {enabled: tru}\nendpointSyncer:\n  nmae: a\n'),
+  'an expression that ends too soon': write(
+    'expression',
+    'sync:\n  toHost:\n    endpoints:\n      patches:\n        - {path: metadata.labels.a, expression: value +}\nendpointSyncer: {name: a}\n',
+  ),
+  'values of the chart': write('chart', 'replicaCount: 1\nconfig:\n  endpointSyncer: {nmae: a}\n'),
+  'old values': write('old', 'syncer: {}\nsync: {endpoints: {enabled: true}}\n'),
   'dead kubeconfig': DEAD,
+  'no current context': kubeconfigFile('no-context', { 'current-context': '' }),
+  'an unknown context': kubeconfigFile('context', { 'current-context': 'other' }),
+  'no cluster': kubeconfigFile('no-cluster', { clusters: [] }),
+  'no server': kubeconfigFile('no-server', {}, {}),
+  'a URL of another scheme': kubeconfigFile('scheme', {}, { server: 'ftp://127.0.0.1' }),
+  'no base64': kubeconfigFile('base64', {}, { server: HTTPS, 'certificate-authority-data': '!!' }),
+  'no PEM': kubeconfigFile('pem', {}, { server: HTTPS, 'certificate-authority-data': 'YWJj' }),
+  'no certificate file': kubeconfigFile('ca', {}, { server: HTTPS, 'certificate-authority': 'nowhere' }),
+  'no token file': kubeconfigFile('token', {}, { server: HTTPS }, { tokenFile: 'nowhere' }),
+  'no plugin': kubeconfigFile('plugin', {}, { server: HTTPS }, { exec: PLUGIN }),
+  'a certificate without its key': kubeconfigFile(
+    'key',
+    {},
+    { server: HTTPS },
+    { 'client-certificate-data': 'YWJj' },
+  ),
 };
 
-/** What is valid as a configuration, so that a server starts. */
-const VALID = ['empty', 'null', 'dead kubeconfig', 'aliases', 'many documents'];
+/** What no server starts with, as a configuration. */
+const STARTS_NOTHING = ['missing', 'folder', 'binary', 'not YAML', 'list', 'scalar', 'deep', 'a tab'];
 
 const WITH_CONFIG: readonly string[] = [
   'run',
@@ -56,7 +87,7 @@ const WITH_CONFIG: readonly string[] = [
   'store verify',
   'keys list',
   'keys bootstrap',
-  'keys create',
+  'keys create --user a',
   'patch',
   'eval 1',
   'render -f OBJECT',
@@ -142,13 +173,55 @@ const VALUES_OF_FLAGS = [
 
 beforeAll(() => mkdirSync(join(folder, 'folder')));
 
+/** Configurations, kubeconfigs and values, by the flags that name them. */
+const OF_SETUP =
+  /^(?:validate|.* --(?:config|kubeconfig|vcluster-config|host-kubeconfig|virtual-kubeconfig)) FILE/u;
+
 describe('wrong files', () => {
   test.each(WITH_FILE)('%s', async (line) => {
     const isServer = /^(?:run|api|playground) /u.test(line);
-    const files = Object.entries(FILES).filter(([name]) => !isServer || !VALID.includes(name));
-    expect(await problemsOf(files.map(([, file]) => argsOf(line, { FILE: file })))).toEqual([]);
+    const files = Object.entries(FILES).filter(([name]) => !isServer || STARTS_NOTHING.includes(name));
+    // With a valid file, the commands of keys say what else is wrong.
+    const isOfKeys = /^(?:keys|store) .*--config FILE/u.test(line);
+    const isOfSetup = OF_SETUP.test(line);
+    const checked = (text: string, file: string): boolean => isOfSetup && (!isOfKeys || text.includes(file));
+    const problems: string[] = [];
+    for (const [name, file] of files) {
+      const args = argsOf(line, { FILE: file });
+      problems.push(
+        ...(await problemsOf([args], (text) => (checked(text, file) ? unhelpful(text, name, file) : []))),
+      );
+    }
+    expect(problems).toEqual([]);
   });
 });
+
+/** What is true of a kubeconfig as a whole. */
+const OF_NO_LINE =
+  /cannot be read|not text in UTF-8|has no current-context|has no context|has no clusters|has no token|no edit leaves everything else/u;
+
+const ADVICE =
+  /\b(?:use|write|set|name|pass|choose|correct|remove|add|save|give|install|convert|check|let|start|change|move|did you mean|must be|is required|known here|is the .* right|has the keys)\b|unexpected|more than 100 levels/iu;
+
+/** Of the errors in an output: those that do not say which file, which line, or what to do. */
+function unhelpful(text: string, name: string, file: string): string[] {
+  const isError = (line: string): boolean =>
+    !line.includes(': warning: ') &&
+    // A finding begins with its file or flag, and any other error with that word.
+    (line.startsWith(folder) || /^(?:error|--[a-z-]+): /u.test(line));
+  return text.split('\n').flatMap((line) => {
+    if (!isError(line)) return [];
+    const isPlaced = line.startsWith(`${file}:`)
+      ? /:\d+:\d+: |: is not UTF-8 text/u.test(line)
+      : !line.startsWith(`error: ${file}`) || / line \d+/u.test(line);
+    const faults = [
+      line.includes(folder) ? '' : 'no file',
+      ADVICE.test(line) ? '' : 'no advice',
+      isPlaced || OF_NO_LINE.test(line) ? '' : 'no line',
+    ];
+    return faults.flatMap((fault) => (fault === '' ? [] : [`${name}: ${fault}: ${line}`]));
+  });
+}
 
 describe('wrong values of flags', () => {
   test.each(COMMANDS)('%s', async (line) => {
@@ -235,6 +308,16 @@ describe('as a process', () => {
   });
 });
 
+function kubeconfigFile(
+  name: string,
+  members: object,
+  cluster: object = { server: HTTPS },
+  user: object = { token: 'x' },
+): string {
+  const whole = JSON.parse(kubeconfigText('k', cluster, user)) as object;
+  return write(`${name}.kubeconfig`, JSON.stringify({ ...whole, ...members }, undefined, 1));
+}
+
 function configFile(name: string, virtual: string, host: string): string {
   return write(
     name,
@@ -255,8 +338,11 @@ function argsOf(line: string, files: Readonly<Record<string, string>> = {}): str
   return line.split(' ').map((word) => known[word] ?? word);
 }
 
-/** Of runs that have not ended with an exit code of the interface, or not said why, or shown a stack. */
-async function problemsOf(runs: readonly string[][]): Promise<string[]> {
+/** Of runs that have not ended with an exit code of the interface, or not said why, or shown a stack, or what else `check` finds in an error. */
+async function problemsOf(
+  runs: readonly string[][],
+  check: (text: string) => string[] = () => [],
+): Promise<string[]> {
   const problems: string[] = [];
   for (const args of runs) {
     const thrown = (error: unknown) => ({ code: -1, out: '', err: String((error as Error).stack) }); // as main.ts prints it
@@ -264,6 +350,7 @@ async function problemsOf(runs: readonly string[][]): Promise<string[]> {
     const isExplained = code === 0 || (out + err).trim() !== '';
     if (![0, 1, 2].includes(code) || !isExplained || /^ +at .*$/mu.test(out + err))
       problems.push(`${JSON.stringify(args)}: exit ${code}\n${out}${err}`);
+    else if (code !== 0) problems.push(...check(out + err));
   }
   return problems;
 }

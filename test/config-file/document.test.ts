@@ -58,8 +58,8 @@ describe('valid files', () => {
 
 describe('invalid files', () => {
   test.each([
-    ['a list', '- a', ['1:1 the file must be a mapping of keys to values']],
-    ['text', 'hello', ['1:1 the file must be a mapping of keys to values']],
+    ['a list', '- a', ['1:1 the file must be a mapping of keys to values: write lines such as "key: value"']],
+    ['text', 'hello', ['1:1 the file must be a mapping of keys to values: write lines such as "key: value"']],
     ['an alias of a list as key', 'a: &x [k]\n*x : 1', ['2:1 a key must be text']],
     ['a list as key', '[a]: 1', ['1:1 a key must be text']],
     ['an alias without anchor', 'a: *x', ['1:4 the alias *x has no anchor &x before it']],

@@ -236,7 +236,10 @@ function authorityIn(options: ConnectionOptions): string | undefined {
   const [flag, pem] =
     file === undefined
       ? ['--certificate-authority-data', Buffer.from(data ?? '', 'base64').toString('utf8')]
-      : [`--certificate-authority ${file}`, readText(file, '--certificate-authority')];
+      : [
+          `--certificate-authority ${file}`,
+          readText(file, '--certificate-authority', 'name a copy of ca.crt from the dataDir of the API'),
+        ];
   if (pem.includes('-----BEGIN CERTIFICATE-----')) return pem;
   throw new TerminalError(
     `${flag} contains no PEM certificate: use a copy of ca.crt from the dataDir of the API`,

@@ -108,7 +108,9 @@ export async function whileConnected<T>(
 function withPortForward(error: unknown, { config, clusters }: Connection): unknown {
   const { name, virtual, host } = config;
   if (!(error instanceof UnreachableError) || error.cluster !== 'virtual' || virtual.secret === '')
-    return error;
+    return error instanceof UnreachableError
+      ? withAccess(error, clusters.descriptions[error.cluster])
+      : error;
   const access = (['kubeconfig', 'context'] as const)
     .map((flag) => (host[flag] === '' ? '' : `--${flag} ${host[flag]} `))
     .join('');
@@ -116,6 +118,12 @@ function withPortForward(error: unknown, { config, clusters }: Connection): unkn
   const advice = `where it is not reachable, run "${forward}" and pass --virtual-server https://localhost:8443`;
   const message = `${error.message}; the URL is ${clusters.servers.virtual}: ${advice}`;
   return new TerminalError(message, { cause: error.cause });
+}
+
+/** Names the file that has the URL. */
+function withAccess(error: unknown, description: string): unknown {
+  if (!(error instanceof UnreachableError)) return error;
+  return new TerminalError(`${error.message}; the URL is that of ${description}`, { cause: error });
 }
 
 /** The configuration of a command; with `--vcluster`, the one in use, from the host. Throws a `ConfigError`. */
@@ -126,7 +134,7 @@ async function commandConfig(command: Command): Promise<LiveConfig> {
   if (input.file !== undefined)
     throw misused('--vcluster reads the configuration from the host: leave out --config');
   await using vcluster = connectHosted(command, name, input);
-  return await configurationInUse(vcluster, input);
+  return await vcluster.naming(configurationInUse(vcluster, input));
 }
 
 /** Rejects with a `TerminalError` unless the host has the configuration of which the Lease keeps the hash. */
@@ -175,7 +183,7 @@ export async function hostedValues(command: Command, given: string | undefined) 
   const name = vclusterOf(command);
   if (name === undefined) return undefined;
   await using vcluster = connectHosted(command, name, loaderInput(command));
-  return { name, namespace: vcluster.namespace, ...(await vcluster.values(given)) };
+  return { name, namespace: vcluster.namespace, ...(await vcluster.naming(vcluster.values(given))) };
 }
 
 /** What `-n` names unless it is the namespace of a vCluster on the host: see {@link addVclusterOption}. */
@@ -197,21 +205,28 @@ function misused(message: string): ConfigError {
 
 type HostClient = ClusterClient & AsyncDisposable;
 
+interface HostConnection {
+  readonly host: HostClient;
+  /** Where the access is from. */
+  readonly description: string;
+}
+
 function connectHost(
   command: Command,
   { flags }: LoadOptions,
-): { host: HostClient; own: string; given: string | undefined } {
+): HostConnection & { own: string; given: string | undefined } {
   const access = loadClusterAccess(
     { kubeconfig: flags['host.kubeconfig'] ?? '', context: flags['host.context'] ?? '' },
     { clock: systemClock, setting: 'with --host-kubeconfig' },
   );
   const { namespace } = command.opts<{ namespace?: string }>();
   const given = flags['host.namespace'] ?? namespace;
-  return { host: measuredClient('host', access, clientParts()), own: access.namespace, given };
+  const { namespace: own, description } = access;
+  return { host: measuredClient('host', access, clientParts()), description, own, given };
 }
 
 function connectHosted(command: Command, name: string, input: LoadOptions): HostedVcluster {
-  const { host, own, given: namespace = own } = connectHost(command, input);
+  const { own, given: namespace = own, ...host } = connectHost(command, input);
   if (namespace === '')
     throw misused(
       `--vcluster ${name}: the host context names no namespace: pass that of the vCluster with -n`,
@@ -224,10 +239,15 @@ export async function eachVcluster<T>(
   command: Command,
   visit: (vcluster: HostedVcluster, workload: KubeObject) => Promise<T>,
 ): Promise<T[]> {
-  const { host, given = '' } = connectHost(command, loaderInput(command));
-  await using _ = host;
+  const { given = '', host: client, description } = connectHost(command, loaderInput(command));
+  const host = { host: client, description };
+  await using _ = client;
   const where = given === '' ? 'all host namespaces' : `the host namespace "${given}"`;
-  const workloads = await vclusterWorkloads(host, given, 'name one namespace with -n');
+  const workloads = await vclusterWorkloads(client, given, 'name one namespace with -n').catch(
+    (error: unknown) => {
+      throw withAccess(error, description);
+    },
+  );
   if (workloads.length === 0)
     throw new TerminalError(`no StatefulSet and no Deployment in ${where} has the label ${VCLUSTER_LABEL}`);
   const results: T[] = [];
@@ -242,11 +262,22 @@ export class HostedVcluster implements AsyncDisposable, NamespacedName {
   readonly name: string;
   readonly namespace: string;
   readonly host: HostClient;
+  readonly #description: string;
 
-  constructor(host: HostClient, name: string, namespace: string) {
+  constructor({ host, description }: HostConnection, name: string, namespace: string) {
     this.host = host;
+    this.#description = description;
     this.name = name;
     this.namespace = namespace;
+  }
+
+  /** Where the host does not respond, the error names what has its URL. */
+  async naming<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      throw withAccess(error, this.#description);
+    }
   }
 
   /** What it runs with. */

@@ -6,6 +6,7 @@ import { ConfigError, type ConfigProblem, TerminalError, PatchError, messageOf }
 import { plainLines, plainText } from '../../base/excerpt.ts';
 import { describeProblem } from '../../config-file/source-file.ts';
 import { StatusError } from '../../kube/status-error.ts';
+import { TransportError } from '../../kube/types.ts';
 import { StoreError } from '../../apiserver/storage/store.ts';
 
 /** Standard output or standard error, a terminal or not. */
@@ -128,7 +129,8 @@ export function usageError(message: string): number {
 }
 
 function isActionable(error: unknown): error is Error {
-  return [TerminalError, StatusError, StoreError, PatchError].some((type) => error instanceof type);
+  const types = [TerminalError, StatusError, TransportError, StoreError, PatchError];
+  return types.some((type) => error instanceof type);
 }
 
 /** A line with index and path, then the expression with a caret where the place is known; the same of other patches that fail. */

@@ -149,8 +149,10 @@ async function run({
 }: ExecSettings): Promise<string> {
   const file = executable(command);
   if (file === undefined) {
-    const hint = installHint === '' ? '' : `; ${plainText(installHint.trim().slice(0, EXCERPT_MAX))}`;
-    throw new Error(`executable ${command} not found${hint}`);
+    const hint = plainText(installHint.trim().slice(0, EXCERPT_MAX));
+    throw new Error(
+      `executable ${command} not found; ${hint || 'install it, or correct the command of the user'}`,
+    );
   }
   const plugin = spawn(file, args, {
     env: { ...process.env, ...environment },

@@ -154,7 +154,9 @@ class KubeconfigText {
     const { json } = this.#document;
     if (json === null) return {}; // nothing but comments
     if (!isJsonObject(json))
-      throw new TerminalError(`${this.#source} is not a kubeconfig: it is not a mapping`);
+      throw new TerminalError(
+        `${this.#source}, line 1: this is not a kubeconfig, which is a mapping: ${ANOTHER}`,
+      );
     const fail = (path: Path, problem: string): never => this.#fail(path, problem);
     const [kind, version] = ['kind', 'apiVersion'].map((name) => typeMeta(json, name, fail));
     if (kind !== '' && kind !== 'Config') fail(['kind'], 'is not Config: name a kubeconfig');
@@ -202,7 +204,9 @@ class KubeconfigText {
 
 /** A syntax error, without the text at its place, which may be a token. */
 function notYaml(source: string, { line, column }: Position, code: string): TerminalError {
-  return new TerminalError(`${source} is not YAML: line ${line}, column ${column}: ${code}`);
+  return new TerminalError(
+    `${source} is not YAML: line ${line}, column ${column}: ${code}; correct it, or write the file again`,
+  );
 }
 
 /** Of `kind` and `apiVersion`, Go takes any case, and the last one in the order of their bytes. */
@@ -263,16 +267,15 @@ export function selectContext(config: Kubeconfig, wanted: string): SelectedConte
   const context = named(contexts, name);
   if (context === undefined && name !== '')
     throw new TerminalError(
-      `${source} has no context ${JSON.stringify(name)}; there are: ${namesOf(contexts)}`,
+      `${source} has no context ${JSON.stringify(name)}; choose one of: ${namesOf(contexts)}`,
     );
   const clusterName = context === undefined ? '' : text(context.fields, 'cluster');
   const cluster = named(clusters, clusterName);
   if (cluster === undefined) {
-    if (context === undefined)
-      throw new TerminalError(`${source} has no current-context; choose one of: ${namesOf(contexts)}`);
+    if (context === undefined) throw new TerminalError(`${source} ${whyNoContext(config)}`);
     const problem =
       clusterName === '' ? 'is missing' : `is ${JSON.stringify(clusterName)}, which is not there`;
-    throw entryError(context, 'cluster', `${problem}; there are: ${namesOf(clusters)}`);
+    throw entryError(context, 'cluster', `${problem}; ${oneOf(clusters)}`);
   }
   const userName = context === undefined ? '' : text(context.fields, 'user');
   const user = named(users, userName);
@@ -284,13 +287,22 @@ export function selectContext(config: Kubeconfig, wanted: string): SelectedConte
     cluster,
     user: user ?? { kind: 'user', name: userName, fields: {}, source, lines: {} },
     missingUser: isMissing
-      ? entryError(
-          context,
-          'user',
-          `is ${JSON.stringify(userName)}, which is not there; there are: ${namesOf(users)}`,
-        )
+      ? entryError(context, 'user', `is ${JSON.stringify(userName)}, which is not there; ${oneOf(users)}`)
       : undefined,
   };
+}
+
+const ANOTHER = 'name a kubeconfig, such as kubectl uses';
+
+/** A file of another kind has none of the sections that kubectl reads. */
+function whyNoContext({ clusters, contexts, users }: Kubeconfig): string {
+  return [clusters, contexts, users].every(({ length }) => length === 0)
+    ? `is not a kubeconfig: it has no clusters, users and contexts; ${ANOTHER}`
+    : `has no current-context; choose one of: ${namesOf(contexts)}, with "kubectl config use-context"`;
+}
+
+function oneOf(entries: readonly NamedEntry[]): string {
+  return entries.length === 0 ? 'add it, for there is none' : `choose one of: ${namesOf(entries)}`;
 }
 
 function named(entries: readonly NamedEntry[], name: string): NamedEntry | undefined {
@@ -312,6 +324,7 @@ export function readTextFile(path: string, entry: NamedEntry, field: string): st
   try {
     return readFileSync(path, 'utf8');
   } catch (cause) {
-    throw entryError(entry, field, `names a file that cannot be read, ${path}: ${fileProblem(cause)}`, cause);
+    const problem = `names a file that cannot be read, ${path}: ${fileProblem(cause)}; correct the path`;
+    throw entryError(entry, field, problem, cause);
   }
 }

@@ -85,7 +85,8 @@ function checkReadable(entry: NamedEntry, field: string, file: string): void {
   try {
     closeSync(openSync(file, 'r'));
   } catch (cause) {
-    throw entryError(entry, field, `names a file that cannot be read, ${file}: ${fileProblem(cause)}`, cause);
+    const problem = `names a file that cannot be read, ${file}: ${fileProblem(cause)}; correct the path`;
+    throw entryError(entry, field, problem, cause);
   }
 }
 

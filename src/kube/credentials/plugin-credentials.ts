@@ -48,10 +48,10 @@ class PluginCredentials implements Credentials {
 
   constructor(options: PluginOptions) {
     const { entry, clock } = options;
-    const { name, fields } = entry.user;
+    const { name, fields, source } = entry.user;
     const isExec = 'exec' in fields;
     this.#options = options;
-    this.#what = `the credential plugin of user ${name} (${isExec ? 'exec' : 'oidc'})`;
+    this.#what = `the credential plugin of user ${name} (${isExec ? 'exec' : 'oidc'}) in ${source}`;
     this.#authenticator = isExec ? new ExecPlugin(entry, clock) : new OidcProvider(entry, clock);
   }
 

@@ -163,7 +163,7 @@ describe('errors and warnings name the file', () => {
   test('a missing file is reported at its field', async () => {
     const { problems } = await at('missing.yaml', 'endpointSyncer: {name: vc, vclusterConfig: nowhere.yaml}');
     expect(problems.map(brief)).toEqual([
-      `1:44 endpointSyncer.vclusterConfig ${join(folder, 'nowhere.yaml')} cannot be read: there is no such file`,
+      `1:44 endpointSyncer.vclusterConfig ${join(folder, 'nowhere.yaml')} cannot be read: there is no such file; correct its path`,
     ]);
   });
 });

@@ -52,10 +52,10 @@ describe('files that cannot be read', () => {
       [missing, folder, large, binary].map((path) => problemsOf(load({ file: path }))),
     );
     expect(found).toEqual([
-      [`${missing}:0 cannot be read: there is no such file`],
-      [`${folder}:0 cannot be read: it is a folder`],
+      [`${missing}:0 cannot be read: there is no such file; correct its path`],
+      [`${folder}:0 cannot be read: it is a folder; name a file in it`],
       [`${large}:0 is larger than ${FILE_BYTES_MAX} bytes`],
-      [`${binary}:0 is not UTF-8 text`],
+      [`${binary}:0 is not UTF-8 text: save it as UTF-8, or name another file`],
     ]);
   });
 

@@ -112,7 +112,9 @@ managementApi:
         /^[23]:/u.test(p),
       ),
     ).toBe(true);
-    expect(problemsIn('- a')).toEqual(['1:1  the file must be a mapping of keys to values']);
+    expect(problemsIn('- a')).toEqual([
+      '1:1  the file must be a mapping of keys to values: write lines such as "key: value"',
+    ]);
   });
 
   test('duplicate keys do not hide other errors', () => {

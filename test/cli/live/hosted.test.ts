@@ -180,7 +180,10 @@ function read(
     flags: { 'host.kubeconfig': 'k', ...flags },
     sets,
   };
-  return configurationInUse(new HostedVcluster(client, 'one', 'team-a'), input);
+  return configurationInUse(
+    new HostedVcluster({ host: client, description: 'context x' }, 'one', 'team-a'),
+    input,
+  );
 }
 
 function lease(annotations: Record<string, string>): void {

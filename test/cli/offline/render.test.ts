@@ -260,8 +260,8 @@ metadata: {name: good, namespace: shop}
     const binary = file('binary.yaml', Buffer.from([0xff, 0xfe, 0]));
     const broken = file('broken.yaml', 'a: [1\n');
     expect(await render('--config', config, '-f', none, binary, broken)).toBe(2);
-    expect(err).toContain(`${none}: cannot be read: there is no such file\n`);
-    expect(err).toContain(`${binary}: is not UTF-8 text\n`);
+    expect(err).toContain(`${none}: cannot be read: there is no such file; correct its path\n`);
+    expect(err).toContain(`${binary}: is not UTF-8 text: save it as UTF-8, or name another file\n`);
     expect(err).toMatch(/broken\.yaml:2:1: flow sequence .* end with a \]\n/);
   });
 

@@ -174,7 +174,11 @@ const TABLE: readonly Row[] = [
     kubeconfig({ cluster: 'server: "http://192.0.2.1"', user: 'token: abc, as: jane' }),
     { authorization: '', impersonation: { 'impersonate-user': ['jane'] } },
   ],
-  ['nothing', '', / has no current-context; choose one of: none$/],
+  [
+    'nothing',
+    '',
+    / is not a kubeconfig: it has no clusters, users and contexts; name a kubeconfig, such as kubectl uses$/,
+  ],
 ];
 
 describe('a kubeconfig with', () => {
@@ -203,7 +207,7 @@ describe('a kubeconfig with', () => {
     expect(warnings).toEqual([
       `${file}, line 5: this key replaces the same one in line 4, as for kubectl`,
       `${file} has a second document, which is not read, as by kubectl`,
-      `${file}, line 6: contexts[x].user is "v", which is not there; there are: u; as with kubectl, requests have no credential`,
+      `${file}, line 6: contexts[x].user is "v", which is not there; choose one of: u; as with kubectl, requests have no credential`,
     ]);
   });
 

@@ -148,25 +148,25 @@ describe('a kubeconfig', () => {
     [
       'no YAML: where, and nothing of what is written there',
       'users: [{token: s3cr3t}]]',
-      /config is not YAML: line 1, column 25: unexpected token$/,
+      /config is not YAML: line 1, column 25: unexpected token; correct it, or write the file again$/,
     ],
-    ['no mapping', '- a', /is not a kubeconfig: it is not a mapping/],
+    ['no mapping', '- a', /, line 1: this is not a kubeconfig, which is a mapping: name a kubeconfig/],
     ['a list that is none', 'clusters: 5', /config, line 1: clusters must be a list, but is a number/],
     ['no current context', { tail: '' }, /has no current-context; choose one of: x, other/],
     [
       'a context that is not there',
       { tail: 'current-context: z' },
-      /has no context "z"; there are: x, other/,
+      /has no context "z"; choose one of: x, other/,
     ],
     [
       'a context without a cluster',
       { context: 'user: u' },
-      /config, line 5: contexts\[x\].cluster is missing; there are: c/,
+      /config, line 5: contexts\[x\].cluster is missing; choose one of: c/,
     ],
     [
       'a cluster that is not there',
       { context: 'cluster: d, user: u' },
-      /config, line 5: contexts\[x\].cluster is "d", which is not there; there are: c/,
+      /config, line 5: contexts\[x\].cluster is "d", which is not there; choose one of: c/,
     ],
     [
       'a cluster without a server',
@@ -461,7 +461,7 @@ describe('a kubeconfig in a Secret', () => {
 
   test('that names a user that is not there is refused', async () => {
     await expect(fromSecret({ context: 'cluster: c, user: v' })).rejects.toThrow(
-      /of the host cluster, line 5: contexts\[x\].user is "v", which is not there; there are: u/,
+      /of the host cluster, line 5: contexts\[x\].user is "v", which is not there; choose one of: u/,
     );
   });
 

@@ -214,7 +214,7 @@ describe('an exec plugin', () => {
       'is missing',
       '/nowhere/plugin',
       ', interactiveMode: Never, installHint: "install it"',
-      /credential plugin of user u \(exec\) failed: executable \/nowhere\/plugin not found; install it$/,
+      /credential plugin of user u \(exec\) in .* failed: executable \/nowhere\/plugin not found; install it$/,
     ],
     [
       'fails',
@@ -348,7 +348,7 @@ describe('the auth provider oidc', () => {
     await using provider = await startProvider(clock, () => false);
     const { credentials } = load(user(provider.url, 'expired'), {}, clock);
     await expect(credentials.headers()).rejects.toThrow(
-      /user u \(oidc\) failed: .*\/token refused to refresh the id-token: 401 invalid_client/,
+      /user u \(oidc\) in .* failed: .*\/token refused to refresh the id-token: 401 invalid_client/,
     );
   });
 });
