@@ -9,7 +9,7 @@ import { slice, whenSlice } from '../scenarios/endpoint-slices.ts';
 import { endpoints } from '../scenarios/objects.ts';
 import { plain, whenService } from '../scenarios/services.ts';
 import { pair, type NewWorld, type World } from '../scenarios/world.ts';
-import { SliceReader } from './slice-reader.ts';
+import { readerOf } from './slice-reader.ts';
 import { suiteClusters } from './suite-clusters.ts';
 
 const SERVICES: JsonObject = { endpointSyncer: { services: 'sync' } };
@@ -105,7 +105,7 @@ export function copiedServiceScenarios(newWorld: NewWorld): void {
 
     test('have the addresses of a slice that moves to one, and those that it leaves have none', async () => {
       await using world = await newWorld();
-      await using reader = await SliceReader.start(world.clusters.host.kubeconfigPath, world.hostNamespace);
+      await using reader = await readerOf(world, 'kube-proxy');
       await world.startDaemon({ config: SERVICES });
       await world.virtual.create('EndpointSlice', slice('default/moving', 'from'));
       const [from, to] = [world.hostKey('default/from'), world.hostKey('default/to')];

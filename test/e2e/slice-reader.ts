@@ -1,10 +1,21 @@
-/** kube-proxy's own reader of EndpointSlices (`kube/slice-reader`), and what it has routed to since its start. */
+/** Readers of EndpointSlices made of the packages of kube-proxy and of CoreDNS, and where each has led traffic since its start. */
 
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { eventually } from '../support/eventually.ts';
 import { builtGoProgram } from '../support/go-program.ts';
 import { Guardian } from '../support/guardian.ts';
+import type { World } from '../scenarios/world.ts';
+
+const FOLDERS = {
+  'kube-proxy': join(import.meta.dirname, 'kube', 'slice-reader'),
+  CoreDNS: join(import.meta.dirname, 'dns-reader'),
+} as const;
+
+/** kube-proxy routes to Services that have a cluster IP; CoreDNS answers with the addresses of those that have none. */
+export type ReaderName = keyof typeof FOLDERS;
+
+export const READERS = Object.keys(FOLDERS) as readonly ReaderName[]; // of the constant above
 
 interface Line {
   readonly synced?: true;
@@ -15,15 +26,21 @@ interface Line {
 }
 
 export class SliceReader implements AsyncDisposable {
-  static #program: string | undefined;
+  static readonly #programs = new Map<ReaderName, string>();
   readonly #guardian = new Guardian();
   readonly #lines: Line[] = [];
 
+  /** Needs no network when Go has built it before. */
+  static build(name: ReaderName): string {
+    const program = SliceReader.#programs.get(name) ?? builtGoProgram(FOLDERS[name]);
+    SliceReader.#programs.set(name, program);
+    return program;
+  }
+
   /** Reads the slices of a namespace; resolves when it knows those that are there. */
-  static async start(kubeconfigPath: string, namespace: string): Promise<SliceReader> {
-    SliceReader.#program ??= builtGoProgram(join(import.meta.dirname, 'kube', 'slice-reader'));
+  static async start(name: ReaderName, kubeconfigPath: string, namespace: string): Promise<SliceReader> {
     const reader = new SliceReader();
-    const child = reader.#guardian.spawn(SliceReader.#program, [kubeconfigPath, namespace], {
+    const child = reader.#guardian.spawn(SliceReader.build(name), [kubeconfigPath, namespace], {
       stdio: ['ignore', 'pipe', 'ignore'],
     });
     if (child.stdout === null) throw new Error('the output of the reader is a pipe');
@@ -33,15 +50,25 @@ export class SliceReader implements AsyncDisposable {
     await eventually(
       () => reader.#lines.some(({ synced }) => synced === true),
       (isSynced) => isSynced,
-      { what: 'the first slices of the reader' },
+      { what: `the first slices of ${name}` },
     );
     return reader;
   }
 
-  /** Each state of the routes of a Service, the first one first. */
+  /** Each state of the routes of a Service, the first one first; no two in a row are the same. */
   routesOf(service: readonly [namespace: string, name: string]): readonly (readonly string[])[] {
     const key = service.join('/');
-    return this.#lines.flatMap(({ service: of, addresses }) => (of === key && addresses ? [addresses] : []));
+    return this.#lines
+      .flatMap(({ service: of, addresses }) => (of === key && addresses ? [addresses] : []))
+      .filter((state, index, states) => state.join() !== states[index - 1]?.join());
+  }
+
+  /** The states without a route, such as 10.1.0.1:80, from the first one on that had it. */
+  statesWithout(service: readonly [string, string], route: string): readonly (readonly string[])[] {
+    const states = this.routesOf(service);
+    return states
+      .slice(states.findIndex((state) => state.includes(route)))
+      .filter((state) => !state.includes(route));
   }
 
   async whenRoutes(service: readonly [string, string], addresses: readonly string[]): Promise<void> {
@@ -55,4 +82,9 @@ export class SliceReader implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#guardian[Symbol.asyncDispose]();
   }
+}
+
+/** Of the host namespace of a world. */
+export function readerOf({ host, hostNamespace }: World, name: ReaderName): Promise<SliceReader> {
+  return SliceReader.start(name, host.kubeconfigPath, hostNamespace);
 }

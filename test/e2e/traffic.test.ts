@@ -1,4 +1,4 @@
-/** Traffic to copies, as kube-proxy's own reader of slices routes it: no address that was right, and still is, is missing at any moment. */
+/** Traffic to copies, as the readers of kube-proxy and CoreDNS lead it: no address that was right, and still is, is missing at any moment. */
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -12,15 +12,18 @@ import { subset } from '../scenarios/objects.ts';
 import { plain } from '../scenarios/services.ts';
 import { pair, type World } from '../scenarios/world.ts';
 import { newRealWorld } from './real-world.ts';
-import { SliceReader } from './slice-reader.ts';
+import { READERS, readerOf, type ReaderName } from './slice-reader.ts';
 import { suiteClusters } from './suite-clusters.ts';
 
 const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
 const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
 const SLICES_ALONE: JsonObject = { sync: { toHost: { endpoints: { enabled: false } } } };
 const [FIRST, SECOND, THIRD] = ['10.1.0.1', '10.1.0.2', '10.1.0.3'];
+const ROUTE = `${FIRST}:80`;
+const KINDS = ['Endpoints', 'EndpointSlice'] as const;
 
-type Kind = 'Endpoints' | 'EndpointSlice';
+type Kind = (typeof KINDS)[number];
+type ServiceSpec = Readonly<Record<string, unknown>>;
 
 interface Condition {
   readonly ready: boolean;
@@ -28,11 +31,23 @@ interface Condition {
   readonly terminating?: boolean;
 }
 
+/** What a Service has to be for the reader to lead to its slices. */
+const SPECS: Readonly<Record<ReaderName, ServiceSpec>> = {
+  'kube-proxy': {},
+  CoreDNS: { clusterIP: 'None' },
+};
+
 /** With a Service on both sides, which vCluster would have copied. */
-async function withService(world: World, key: string): Promise<readonly [string, string]> {
-  await world.virtual.create('Service', plain(key));
+async function withService(
+  world: World,
+  key: string,
+  reader: ReaderName,
+  more: ServiceSpec = {},
+): Promise<[string, string]> {
+  const spec = { ...SPECS[reader], ...more };
+  await world.virtual.create('Service', plain(key, { spec }));
   const hostKey = world.hostKey(key);
-  await world.host.create('Service', plain(hostKey.join('/')));
+  await world.host.create('Service', plain(hostKey.join('/'), { spec }));
   return hostKey;
 }
 
@@ -57,26 +72,13 @@ function routes(ips: readonly string[]): readonly string[] {
   return ips.map((ip) => `${ip}:80`);
 }
 
-/** From the first moment in which it was there. */
-function momentsWithout(
-  reader: SliceReader,
-  of: readonly [string, string],
-  ip: string,
-): readonly (readonly string[])[] {
-  const states = reader.routesOf(of);
-  const [route = ''] = routes([ip]);
-  return states
-    .slice(states.findIndex((state) => state.includes(route)))
-    .filter((state) => !state.includes(route));
-}
-
-describe.for(['Endpoints', 'EndpointSlice'] as const)('traffic to copies of %s', (kind) => {
-  test('goes to each address for as long as the object has it', async () => {
+describe.for(READERS)('traffic that %s leads', (name) => {
+  test.for(KINDS)('goes to each address of copies of %s for as long as the object has it', async (kind) => {
     await using world = await newRealWorld();
-    await using reader = await SliceReader.start(world.clusters.host.kubeconfigPath, world.hostNamespace);
+    await using reader = await readerOf(world, name);
     const first = await world.startDaemon();
     const key = 'default/steady';
-    const hostKey = await withService(world, key);
+    const hostKey = await withService(world, key, name);
     await create(world, kind, key, [FIRST]);
     await reader.whenRoutes(hostKey, routes([FIRST]));
     const steps = [[FIRST, SECOND], [FIRST, SECOND, THIRD], [FIRST, THIRD], [FIRST]];
@@ -95,38 +97,41 @@ describe.for(['Endpoints', 'EndpointSlice'] as const)('traffic to copies of %s',
     await world.clusters.start('controllers');
     await world.virtual.merge(kind, pair(key), addressesOf(kind, [FIRST, SECOND]));
     await reader.whenRoutes(hostKey, routes([FIRST, SECOND]));
-    expect(momentsWithout(reader, hostKey, FIRST)).toEqual([]);
+    expect(reader.statesWithout(hostKey, ROUTE)).toEqual([]);
     await world.virtual.delete(kind, ...pair(key));
     await reader.whenRoutes(hostKey, []);
   });
-});
 
-describe('traffic to copies of EndpointSlices', () => {
-  test('goes to an address that terminates while it is the only one that serves', async () => {
+  test('ends at an address that terminates as the program has it for slices of its own cluster', async () => {
     await using world = await newRealWorld();
-    await using reader = await SliceReader.start(world.clusters.host.kubeconfigPath, world.hostNamespace);
+    await using reader = await readerOf(world, name);
     await world.startDaemon();
     const key = 'default/ending';
-    const hostKey = await withService(world, key);
+    const hostKey = await withService(world, key, name);
     await create(world, 'EndpointSlice', key, [FIRST]);
     await reader.whenRoutes(hostKey, routes([FIRST]));
     const terminating = { ready: false, serving: true, terminating: true };
     const ending = addressesOf('EndpointSlice', [FIRST], terminating);
     await world.virtual.merge('EndpointSlice', pair(key), ending);
     await whenSlice(world, key, (copy) => JSON.stringify(copy['endpoints']).includes('"terminating":true'));
-    expect(momentsWithout(reader, hostKey, FIRST)).toEqual([]);
+    // kube-proxy goes on while no other address serves, and CoreDNS has ready ones alone.
+    const meanwhile = name === 'CoreDNS' ? [] : [ROUTE];
+    await reader.whenRoutes(hostKey, meanwhile);
     const replaced = { endpoints: [ending, addressesOf('EndpointSlice', [SECOND])].flatMap(endpointsIn) };
     await world.virtual.merge('EndpointSlice', pair(key), replaced);
     await reader.whenRoutes(hostKey, routes([SECOND]));
-    expect(reader.routesOf(hostKey).filter((state) => state.length === 0)).toEqual([]);
+    const states = [[ROUTE], ...(name === 'CoreDNS' ? [[]] : []), routes([SECOND])];
+    expect(reader.routesOf(hostKey)).toEqual(states);
   });
 
   test('follows a slice to another Service, and leaves the one that it had', async () => {
     await using world = await newRealWorld();
-    await using reader = await SliceReader.start(world.clusters.host.kubeconfigPath, world.hostNamespace);
+    await using reader = await readerOf(world, name);
     await world.startDaemon();
     const [from, to] = [world.hostKey('default/from'), world.hostKey('default/to')];
-    // No Service of the old name exists, and its Service is created after the move.
+    // kube-proxy keeps the routes of a Service that does not exist, and CoreDNS has no answer for one.
+    if (name === 'CoreDNS')
+      for (const key of ['default/from', 'default/to']) await withService(world, key, name);
     await world.virtual.create('EndpointSlice', slice('default/moving', 'from'));
     await reader.whenRoutes(from, routes([FIRST]));
     const labels = { 'kubernetes.io/service-name': 'to' };
@@ -139,62 +144,59 @@ describe('traffic to copies of EndpointSlices', () => {
     await reader.whenRoutes(to, []);
     expect(reader.routesOf(from)).toEqual([routes([FIRST]), []]);
   });
-});
 
-describe('traffic to copies that vCluster made', () => {
   test.for([
     ['Endpoints and slices', {}],
     ['slices alone', SLICES_ALONE],
-  ] as const)('stays when this program takes them over and ends, with the sync of %s', async ([, config]) => {
-    await using world = await newRealWorld();
-    await using reader = await SliceReader.start(world.clusters.host.kubeconfigPath, world.hostNamespace);
-    const key = 'default/db';
-    const hostKey = await withService(world, key);
-    const byHand = await world.virtual.create('EndpointSlice', slice('default/by-hand', 'db'));
-    const { uid = '' } = byHand.metadata;
-    await world.host.create('EndpointSlice', sliceOfVcluster(world, 'default/by-hand', { uid }));
-    // vCluster copies what the virtual cluster's mirroring controller has made of Endpoints, and that of the host adopts the copy.
-    const labels = { [MANAGED_BY]: MIRRORING };
-    const other = { endpoints: [{ addresses: [SECOND], conditions: { ready: true } }] };
-    const mirrored = slice('default/db-abcde', 'db', { labels, ...other });
-    const virtual = await world.virtual.create('EndpointSlice', mirrored);
-    await world.createVirtual(key, { subsets: [subset(SECOND)] });
-    const before = sliceOfVcluster(world, 'default/db-abcde', { labels, uid: virtual.metadata.uid ?? '' });
-    const { labels: marker, annotations } = world.bookkeeping('Endpoints', key);
-    await world.clusters.stop('controllers');
-    await world.host.create('EndpointSlice', { ...before, ...other });
-    await world.host.create('Endpoints', {
-      apiVersion: 'v1',
-      kind: 'Endpoints',
-      metadata: { namespace: hostKey[0], name: hostKey[1], labels: marker, annotations },
-      ...addressesOf('Endpoints', [SECOND]),
-    });
-    await reader.whenRoutes(hostKey, routes([FIRST, SECOND]));
-    const daemon = await world.startDaemon({ config });
-    const isTaken = ({ metadata }: KubeObject): boolean => metadata.annotations?.[LAST_SYNCED] !== undefined;
-    await whenSlice(world, 'default/by-hand', isTaken);
-    if (config === SLICES_ALONE) await whenSlice(world, 'default/db-abcde', isTaken);
-    else await world.whenCopy(key, isTaken);
-    await world.whenIdle(daemon);
-    await world.clusters.start('controllers');
-    await daemon.terminate();
-    for (const ip of [FIRST, SECOND]) expect(momentsWithout(reader, hostKey, ip)).toEqual([]);
-    const left = await world.host.list('EndpointSlice', world.hostNamespace);
-    expect(left.filter(({ metadata }) => metadata.name.endsWith('-stand-in'))).toEqual([]);
-  });
-});
+  ] as const)(
+    'stays when this program takes copies of vCluster over and ends, with the sync of %s',
+    async ([, config]) => {
+      await using world = await newRealWorld();
+      await using reader = await readerOf(world, name);
+      const key = 'default/db';
+      const hostKey = await withService(world, key, name);
+      const byHand = await world.virtual.create('EndpointSlice', slice('default/by-hand', 'db'));
+      const { uid = '' } = byHand.metadata;
+      await world.host.create('EndpointSlice', sliceOfVcluster(world, 'default/by-hand', { uid }));
+      // vCluster copies what the virtual cluster's mirroring controller has made of Endpoints, and that of the host adopts the copy.
+      const labels = { [MANAGED_BY]: MIRRORING };
+      const other = { endpoints: [{ addresses: [SECOND], conditions: { ready: true } }] };
+      const mirrored = slice('default/db-abcde', 'db', { labels, ...other });
+      const virtual = await world.virtual.create('EndpointSlice', mirrored);
+      await world.createVirtual(key, { subsets: [subset(SECOND)] });
+      const before = sliceOfVcluster(world, 'default/db-abcde', { labels, uid: virtual.metadata.uid ?? '' });
+      const { labels: marker, annotations } = world.bookkeeping('Endpoints', key);
+      await world.clusters.stop('controllers');
+      await world.host.create('EndpointSlice', { ...before, ...other });
+      await world.host.create('Endpoints', {
+        apiVersion: 'v1',
+        kind: 'Endpoints',
+        metadata: { namespace: hostKey[0], name: hostKey[1], labels: marker, annotations },
+        ...addressesOf('Endpoints', [SECOND]),
+      });
+      await reader.whenRoutes(hostKey, routes([FIRST, SECOND]));
+      const daemon = await world.startDaemon({ config });
+      const isTaken = ({ metadata }: KubeObject): boolean =>
+        metadata.annotations?.[LAST_SYNCED] !== undefined;
+      await whenSlice(world, 'default/by-hand', isTaken);
+      if (config === SLICES_ALONE) await whenSlice(world, 'default/db-abcde', isTaken);
+      else await world.whenCopy(key, isTaken);
+      await world.whenIdle(daemon);
+      await world.clusters.start('controllers');
+      await daemon.terminate();
+      for (const route of routes([FIRST, SECOND])) expect(reader.statesWithout(hostKey, route)).toEqual([]);
+      const left = await world.host.list('EndpointSlice', world.hostNamespace);
+      expect(left.filter(({ metadata }) => metadata.name.endsWith('-stand-in'))).toEqual([]);
+    },
+  );
 
-describe('traffic to the Pods of a Service that loses its selector', () => {
-  test('goes on until their slices are deleted as the Event says', async () => {
+  test('goes on to the Pods of a Service that loses its selector until their slices are deleted as the Event says', async () => {
     await using world = await newRealWorld();
-    await using reader = await SliceReader.start(world.clusters.host.kubeconfigPath, world.hostNamespace);
+    await using reader = await readerOf(world, name);
     await using resources = new AsyncDisposableStack();
     const key = 'default/selected';
-    const hostKey = world.hostKey(key);
     resources.defer(await createPod(world));
-    const spec = { selector: { app: 'web' } };
-    await world.virtual.create('Service', plain(key, { spec }));
-    await world.host.create('Service', plain(hostKey.join('/'), { spec }));
+    const hostKey = await withService(world, key, name, { selector: { app: 'web' } });
     await reader.whenRoutes(hostKey, [`${POD_IP}:8080`]);
     await world.startDaemon();
     await create(world, 'Endpoints', key, [FIRST]);
@@ -206,7 +208,7 @@ describe('traffic to the Pods of a Service that loses its selector', () => {
     const access = `--kubeconfig=${world.clusters.host.kubeconfigPath}`;
     await promisify(execFile)(suiteClusters().kubectl, [access, ...command.split(' ')]);
     await reader.whenRoutes(hostKey, routes([FIRST]));
-    expect(momentsWithout(reader, hostKey, FIRST)).toEqual([]);
+    expect(reader.statesWithout(hostKey, ROUTE)).toEqual([]);
   });
 });
 
