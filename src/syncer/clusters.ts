@@ -34,6 +34,7 @@ import { retry, type BackoffLimits } from '../base/retry.ts';
 import {
   DISCOVERY,
   kindPolicy,
+  missingKindMessage,
   resolveNamedKinds,
   type NamedKind,
   type Discoveries,
@@ -329,12 +330,8 @@ export class Clusters implements AsyncDisposable {
     const { sync } = config;
     const { giveUpMs, logger } = this.#options;
     if (syncedKinds(config).length === 0) return [];
-    const warn = ({ patch, apiVersion, kind }: NamedKind, why: string): void =>
-      logger.warn(
-        { patch, apiVersion, kind, why },
-        'objects of a kind that a patch references are not imported; correct apiVersion and kind of the reference, or install ' +
-          'the CustomResourceDefinition of a namespaced kind in both clusters, which is noticed without a restart',
-      );
+    const warn = ({ patch, apiVersion, kind }: NamedKind, error: unknown): void =>
+      logger.warn({ patch, apiVersion, kind, why: messageOf(error) }, missingKindMessage(error));
     return untilResponse(this.#options, 'virtual', () =>
       resolveNamedKinds(kindPolicy(sync), this.discoveries, warn, giveUpMs === undefined ? DISCOVERY : {}),
     );

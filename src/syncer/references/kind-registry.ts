@@ -32,6 +32,8 @@ const UNAVAILABLE_MS = 60_000;
 /** Delays between attempts to find a kind that a patch names. */
 const MISSING = { baseMs: 2000, maxMs: 60_000 };
 const NOT_SERVED = 'its kind is not served by both clusters';
+/** Until it has been looked for again. */
+const NOT_FOUND_AT_START = `${NOT_SERVED}, or could not be looked up`;
 
 export class KindRegistry {
   readonly policy: KindPolicy;
@@ -54,7 +56,7 @@ export class KindRegistry {
     this.policy = kindPolicy(environment.config.sync);
     this.#inFlight = createSemaphore(environment.config.workers);
     for (const kind of named) this.#add(kind);
-    for (const id of this.#missing) this.#unavailable.set(id, NOT_SERVED);
+    for (const id of this.#missing) this.#unavailable.set(id, NOT_FOUND_AT_START);
     this.#reportMissing();
   }
 

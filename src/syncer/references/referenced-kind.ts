@@ -11,7 +11,7 @@ import {
 } from '../../kube/object.ts';
 import { ClusterScopedError, type Discovery } from '../../kube/discovery.ts';
 import type { RequestOptions } from '../../kube/types.ts';
-import { messageOf, TerminalError } from '../../base/errors.ts';
+import { TerminalError } from '../../base/errors.ts';
 import { isCopiedByKind, SYNCABLE_KINDS, SYNCED_KEYS } from '../kinds/synced-kinds.ts';
 import { kindIdOf, type KindId } from '../translate/last-synced.ts';
 
@@ -183,7 +183,7 @@ export const DISCOVERY: RequestOptions = { timeoutMs: 5000 };
 export async function resolveNamedKinds(
   policy: KindPolicy,
   discoveries: Discoveries,
-  reportMissing: (kind: NamedKind, why: string) => void,
+  reportMissing: (kind: NamedKind, error: unknown) => void,
   options: RequestOptions,
 ): Promise<readonly ReferencedKind[]> {
   const resolved = policy.named.map(async (named) => {
@@ -193,11 +193,21 @@ export async function resolveNamedKinds(
       if (error instanceof ClusterScopedError && error.cluster === 'host')
         throw new TerminalError(`${named.patch}: ${error.message}: remove the patch`, { cause: error });
       if (!(error instanceof TerminalError)) await responds(discoveries);
-      reportMissing(named, messageOf(error));
+      reportMissing(named, error);
       return [];
     }
   });
   return (await Promise.all(resolved)).flat();
+}
+
+const NOT_IMPORTED = 'objects of a kind that a patch references are not imported';
+
+/** The message of the log for an error of {@link resolveNamedKinds}. An aggregated API server that is away is no mistake in the configuration. */
+export function missingKindMessage(error: unknown): string {
+  return error instanceof TerminalError
+    ? `${NOT_IMPORTED}; correct apiVersion and kind of the reference, or install the CustomResourceDefinition of a namespaced kind in both ` +
+        'clusters, which is noticed without a restart'
+    : `${NOT_IMPORTED} until its API server answers, which is noticed without a restart; "kubectl get apiservices" names one that is not available`;
 }
 
 /** Rejects unless both clusters serve their own API. */

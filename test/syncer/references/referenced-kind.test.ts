@@ -4,10 +4,15 @@ import { describe, expect, test } from 'vitest';
 import { TerminalError } from '../../../src/base/errors.ts';
 import type { JsonValue } from '../../../src/base/json.ts';
 import { createDiscovery, type Discovery } from '../../../src/kube/discovery.ts';
-import type { ClusterName } from '../../../src/kube/types.ts';
+import { failure } from '../../../src/kube/status-error.ts';
+import { TransportError, type ClusterName } from '../../../src/kube/types.ts';
 import type { SyncConfig } from '../../../src/syncer/config/config.ts';
 import type { PatchConfig } from '../../../src/syncer/patch/patch-schema.ts';
-import { kindPolicy, resolveNamedKinds } from '../../../src/syncer/references/referenced-kind.ts';
+import {
+  kindPolicy,
+  missingKindMessage,
+  resolveNamedKinds,
+} from '../../../src/syncer/references/referenced-kind.ts';
 
 const reference = (kind: string): PatchConfig => ({
   path: 'metadata.annotations.a',
@@ -71,8 +76,36 @@ describe('a cluster-scoped kind that a patch names', () => {
   test('in the virtual cluster alone is reported only: a tenant decides it', async () => {
     const discoveries = { host: served('host', true), virtual: served('virtual', false) };
     const missing: string[] = [];
-    await resolveNamedKinds(policy, discoveries, (_, why) => void missing.push(why), {});
+    await resolveNamedKinds(policy, discoveries, (_, error) => void missing.push(String(error)), {});
     expect(missing).toHaveLength(1);
     expect(missing[0]).toContain('Zone of example.com/v1 is cluster-scoped in the virtual cluster');
+  });
+});
+
+describe('the warning about a kind that a patch names', () => {
+  const zone = { ...reference('Zone'), reference: { apiVersion: 'example.com/v1', kind: 'Zone' } };
+  const policy = kindPolicy({ ...sync(false), endpoints: { enabled: true, patches: [zone] } });
+  const failing = (cluster: ClusterName, error: Error): Discovery => {
+    const request = async (_method: string, path: string): Promise<JsonValue> => {
+      if (path !== '/api/v1') throw error;
+      return { resources: [{ name: 'namespaces', kind: 'Namespace', namespaced: false }] };
+    };
+    return createDiscovery({ cluster, request });
+  };
+
+  test.each([
+    ['is not served', failure(404, 'NotFound', 'no'), 'install the CustomResourceDefinition'],
+    ['has an API server that is away', failure(503, 'ServiceUnavailable', 'away'), 'kubectl get apiservices'],
+    ['has an API server that hangs', new TransportError('took 5000 ms'), 'kubectl get apiservices'],
+  ])('and that %s says what to do', async (_, error, advice) => {
+    const discoveries = { host: failing('host', error), virtual: failing('virtual', error) };
+    const messages: string[] = [];
+    await resolveNamedKinds(
+      policy,
+      discoveries,
+      (_kind, seen) => void messages.push(missingKindMessage(seen)),
+      {},
+    );
+    expect(messages).toEqual([expect.stringContaining(advice)]);
   });
 });
