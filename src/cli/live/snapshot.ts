@@ -2,7 +2,7 @@
 
 import { messageOf, TerminalError, type ConfigProblem } from '../../base/errors.ts';
 import type { Config } from '../../syncer/config/config.ts';
-import type { Discovery } from '../../kube/discovery.ts';
+import { ClusterScopedError, type Discovery } from '../../kube/discovery.ts';
 import { qualifiedPlural } from '../../kube/memory-cluster.ts';
 import {
   apiVersionOf,
@@ -42,7 +42,7 @@ import {
   type ReferencedKind,
 } from '../../syncer/references/referenced-kind.ts';
 import type { OwnerReference } from '../../syncer/translate/forge.ts';
-import { recordedKinds } from '../../syncer/translate/last-synced.ts';
+import { kindIdOf, recordedKinds, type KindId } from '../../syncer/translate/last-synced.ts';
 import type { NameTranslator } from '../../syncer/translate/types.ts';
 import { createTranslators } from '../../syncer/translation.ts';
 import { hostNamespaces } from '../../syncer/translate/namespace-mappings.ts';
@@ -79,6 +79,8 @@ export interface Snapshot {
   readonly closedNamespaces: ReadonlyMap<string, KubeObject | undefined>;
   /** Host namespaces that this user may not read, which count as existing. */
   readonly unreadNamespaces: ReadonlySet<string>;
+  /** For the kinds that objects name and that no copy has recorded yet. */
+  readonly discoveries?: Discoveries;
   readonly owner: OwnerReference | undefined;
   readonly identity: Identity;
   /** Kinds that are not synced and may not be listed, with the reason. */
@@ -156,7 +158,8 @@ export async function readSnapshot(
   const { names } = createTranslators(config);
   const virtual = kinds.flatMap((one) => (synced.has(one.resource.plural) ? one.virtual : []));
   const targets = await readNamespaces(clusters.host, targetNamespaces(virtual, names));
-  return { config, kinds, services, referenced, ...targets, owner, identity, unreadable };
+  const { discoveries } = clusters;
+  return { config, kinds, services, referenced, ...targets, discoveries, owner, identity, unreadable };
 }
 
 /**
@@ -350,31 +353,62 @@ export async function planSnapshot(snapshot: Snapshot, options: PlanOptions = {}
   };
   const total = kinds.reduce((sum, { virtual }) => sum + virtual.length, 0);
   using progress = showProgress('comparing');
-  const rehearsal = await rehearse({
-    config,
-    clusters: { virtual: collections('virtual'), host: collections('host') },
-    closedNamespaces,
-    discoveries: discoveriesOf(referenced),
-    owner,
-    identity,
-    admit: apiDefaults(),
-    createSandbox: (given) => options.sandbox?.open(given) ?? createSandbox(given),
-    ...(options.createPipeline && { createPipeline: options.createPipeline }),
-    nowMs: systemClock.now(),
-    progress: (decided) => progress.update(decided, total),
-  });
+  const run = (discoveries: Discoveries, parts: PlanOptions = {}): Promise<Rehearsal> =>
+    rehearse({
+      config,
+      clusters: { virtual: collections('virtual'), host: collections('host') },
+      closedNamespaces,
+      discoveries,
+      owner,
+      identity,
+      admit: apiDefaults(),
+      createSandbox: (given) => options.sandbox?.open(given) ?? createSandbox(given),
+      ...(parts.createPipeline && { createPipeline: parts.createPipeline }),
+      nowMs: systemClock.now(),
+      progress: (decided) => progress.update(decided, total),
+    });
+  const scoped = await clusterScopedKinds(snapshot, run);
+  const rehearsal = await run(
+    discoveriesOf(referenced, (id) => scoped.get(id)),
+    options,
+  );
   return { ...rehearsal, snapshot };
 }
 
-/** A cluster serves the kinds of which the snapshot has the objects. */
-function discoveriesOf(referenced: Snapshot['referenced']): Discoveries {
+/** The kinds that objects name, that no copy has recorded yet, and that the host has without namespaces: a rehearsal that nothing is taken from asks for them. */
+async function clusterScopedKinds(
+  { config, referenced, discoveries }: Snapshot,
+  run: (discoveries: Discoveries) => Promise<unknown>,
+): Promise<ReadonlyMap<KindId, ClusterScopedError>> {
+  const found = new Map<KindId, ClusterScopedError>();
+  if (discoveries === undefined || !kindPolicy(config.sync).isOpen) return found;
+  const asked = new Set<KindId>();
+  const note = (id: KindId): undefined => void asked.add(id);
+  await run(discoveriesOf(referenced, note));
+  for (const id of asked) {
+    const { apiVersion, kind } = partsOfKind(id);
+    try {
+      await discoveries.host.resolveNamespaced(apiVersion, kind);
+    } catch (error) {
+      if (error instanceof ClusterScopedError) found.set(id, error);
+    }
+  }
+  return found;
+}
+
+/** A cluster serves the kinds of which the snapshot has the objects. `whyOther`: of another one, why it is none that can be referenced. */
+function discoveriesOf(
+  referenced: Snapshot['referenced'],
+  whyOther: (id: KindId) => ClusterScopedError | undefined,
+): Discoveries {
   const discovery = (cluster: ClusterName): Discovery => {
     const resolve = async (apiVersion: string, kind: string): Promise<Resource> => {
       const found = referenced.find(
         ({ kind: { virtual } }) => apiVersionOf(virtual) === apiVersion && virtual.kind === kind,
       );
       if (found !== undefined) return found.kind[cluster];
-      throw new TerminalError(`the ${cluster} cluster serves no kind ${kind} in ${apiVersion}`);
+      const missing = new TerminalError(`the ${cluster} cluster serves no kind ${kind} in ${apiVersion}`);
+      throw whyOther(kindIdOf({ apiVersion, kind })) ?? missing;
     };
     return { resolve, resolveNamespaced: resolve };
   };

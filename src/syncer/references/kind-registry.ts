@@ -44,6 +44,7 @@ export class KindRegistry {
   readonly #unavailable = new Map<KindId, string>();
   /** Reported as kinds that cannot be watched. */
   readonly #unwatched = new Set<KindId>();
+  readonly #clusterScoped = new Set<KindId>();
   /** The caches of the kinds that patches name are in sync, or have had their time. */
   #isOpened = false;
   readonly #inFlight;
@@ -94,6 +95,11 @@ export class KindRegistry {
     return this.#kinds.get(id)?.whyUnlisted ?? this.#unavailable.get(id) ?? 'its kind cannot be watched';
   }
 
+  /** On the host, whatever a tenant has made of it: its objects have the same name on both sides. */
+  isClusterScoped(id: KindId): boolean {
+    return this.#clusterScoped.has(id);
+  }
+
   start(signal: AbortSignal): void {
     this.#signal = signal;
     for (const caches of this.all()) this.#watch(caches);
@@ -141,6 +147,7 @@ export class KindRegistry {
         this.#watch(this.#add(kind));
         await this.#open(id);
       } catch (error) {
+        this.#noteScope(id, error);
         this.#unavailable.set(id, whyNotFound(error));
         logger.debug(
           { kind: id, error: String(error) },
@@ -193,6 +200,7 @@ export class KindRegistry {
       this.#listener.opened(caches);
     } catch (error) {
       if (signal.aborted) return;
+      this.#noteScope(id, error);
       logger[this.#unwatched.has(id) ? 'debug' : 'warn'](
         { kind: id, err: error },
         'referenced kind cannot be watched',
@@ -200,6 +208,10 @@ export class KindRegistry {
       this.#unwatched.add(id);
       this.#noteUnavailable(id, messageOf(error));
     }
+  }
+
+  #noteScope(id: KindId, error: unknown): void {
+    if (error instanceof ClusterScopedError && error.cluster === 'host') this.#clusterScoped.add(id);
   }
 
   /** For a minute, no reconcile waits for this kind; then its referrers are enqueued. A cache that syncs earlier is used immediately. */
@@ -215,6 +227,7 @@ export class KindRegistry {
   #add(kind: ReferencedKind): KindCaches {
     const caches = new KindCaches(kind, this.#environment, this.#inFlight);
     this.#kinds.set(kind.id, caches);
+    this.#clusterScoped.delete(kind.id);
     caches.subscribe((cluster, event) => this.#listener.changed(caches, cluster, event));
     return caches;
   }

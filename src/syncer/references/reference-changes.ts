@@ -128,9 +128,12 @@ export class ReferenceChanges implements ReferenceObserver {
   #warnUnavailable(referrer: ReferrerId, reference: ObjectReference): void {
     const { kinds, notices } = this.#options;
     const { kind, namespace, name } = reference;
-    const why = kinds.whyUnavailable(kindIdOf(reference));
-    const note = `${kind} "${namespace}/${name}" is referenced, but ${why}; its name is translated, but the object is not imported.`;
-    notices.warn(referrer, 'ReferenceNotFound', note);
+    const id = kindIdOf(reference);
+    const why = kinds.whyUnavailable(id);
+    const [reason, what] = kinds.isClusterScoped(id)
+      ? (['ReferenceNotAllowed', 'so the reference is left as it is'] as const)
+      : (['ReferenceNotFound', 'its name is translated, but the object is not imported'] as const);
+    notices.warn(referrer, reason, `${kind} "${namespace}/${name}" is referenced, but ${why}; ${what}.`);
   }
 
   #referencesTo(kind: KindId): readonly ReferenceId[] {

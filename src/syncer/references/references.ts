@@ -124,7 +124,9 @@ export class References {
 
   #createLookup(): ReferenceLookup {
     return (reference, direction, onHost) => {
-      const caches = this.kinds.caches(kindIdOf(reference));
+      const id = kindIdOf(reference);
+      if (this.kinds.isClusterScoped(id)) return { namespace: '', name: reference.name };
+      const caches = this.kinds.caches(id);
       if (caches === undefined) return direction === 'toHost' ? this.#kept(reference, onHost?.()) : undefined;
       if (direction === 'toHost') {
         const { name, holder } = this.#changes.decide(caches, reference);
