@@ -154,7 +154,7 @@ describe('a kind that an object names', () => {
     const daemon = await LocalDaemon.start(pair.config);
     try {
       const copied = await eventually(pair.copied, (zone) => zone !== undefined);
-      expect(/"name":("[^"]*")/u.exec(String(copied))?.[1]).toMatch(name);
+      expect(/"name":("[^"]*")/u.exec(JSON.stringify(copied).replaceAll('\\', ''))?.[1]).toMatch(name);
       await eventually(pair.events, (events) => events.includes(event));
       const after = await capturedRun(['diff', '--config', pair.config]);
       expect([after.code, after.out]).toEqual([0, '']);
