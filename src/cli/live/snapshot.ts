@@ -375,6 +375,9 @@ export async function planSnapshot(snapshot: Snapshot, options: PlanOptions = {}
   return { ...rehearsal, snapshot };
 }
 
+/** Tenants choose them. */
+const ASKED_MAX = 100;
+
 /** The kinds that objects name, that no copy has recorded yet, and that the host has without namespaces: a rehearsal that nothing is taken from asks for them. */
 async function clusterScopedKinds(
   { config, referenced, discoveries }: Snapshot,
@@ -385,7 +388,7 @@ async function clusterScopedKinds(
   const asked = new Set<KindId>();
   const note = (id: KindId): undefined => void asked.add(id);
   await run(discoveriesOf(referenced, note));
-  for (const id of asked) {
+  for (const id of [...asked].slice(0, ASKED_MAX)) {
     const { apiVersion, kind } = partsOfKind(id);
     try {
       await discoveries.host.resolveNamespaced(apiVersion, kind);
