@@ -237,6 +237,28 @@ test('"Your configuration" follows the file, but for patches that are being edit
   expect((await patches()).trim()).toBe(edited.trim());
 });
 
+test('a patch that fails: the state says why, and the log stays readable', async () => {
+  const file = join(folder, 'config.yaml');
+  const shipped = readFileSync(file, 'utf8');
+  writeFileSync(file, shipped.replace('value + "-" + context.vcluster.name', 'value.nope.x'));
+  await expect
+    .poll(() => rowOf('Endpoints shop/db').locator('.state').innerText(), LIVE)
+    .toMatch(/^failed: patches\[1\], path /u);
+  for (const width of [390, 1600]) {
+    await page.setViewportSize({ width, height: 900 });
+    // Nothing is cut, and no word is broken into letters.
+    const cells = await page.evaluate<number[][]>(
+      `[...document.querySelectorAll('#log .problem td:not(:empty)')].map((cell) => [cell.scrollWidth - cell.clientWidth, cell.clientWidth])`,
+    );
+    expect(cells.length).toBeGreaterThan(0);
+    expect(cells.filter(([cutPx = 0, widthPx = 0]) => cutPx > 1 || widthPx < 40)).toEqual([]);
+  }
+  writeFileSync(file, shipped);
+  await expect
+    .poll(() => rowOf('Endpoints shop/db').locator('.state').innerText(), LIVE)
+    .toMatch(/^(?:synced|updated now)/u);
+});
+
 test('an object that is refused says why, and the object in its way is listed', async () => {
   await createEndpoints(folder, 'host', {
     namespace: 'team-demo',

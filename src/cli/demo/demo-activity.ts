@@ -86,13 +86,13 @@ export class ActivityLogger implements Logger, Activity {
 
   #problem(fields: LogFields, message: string): void {
     const { err, key, error, note, reason, paths } = fields;
-    const why = [err instanceof Error ? err.message : err, error, note ?? reason, paths]
-      .flat()
-      .filter((part) => typeof part === 'string')
-      .map((part) => `: ${part}`)
-      .join('');
+    const texts = (...parts: unknown[]): string[] => parts.flat().filter((part) => typeof part === 'string');
+    const details = texts(err instanceof Error ? err.message : err, error, note, paths);
+    const why = [...details, ...texts(reason)].map((part) => `: ${part}`).join('');
     if (typeof key === 'string') {
-      const what = REFUSALS[String(reason)] ?? `${message}${why}`;
+      // The state says that it is not synced.
+      const cause = details.length > 0 ? details.join(': ') : texts(reason)[0];
+      const what = REFUSALS[String(reason)] ?? cause ?? message;
       const state = STATES.find((word) => word === fields['outcome']) ?? 'failed';
       this.#record({ id: idOf(fields), state, what, latencyMs: undefined });
     }

@@ -113,16 +113,12 @@ test('messages that are about no object are no entries, and only a reload is a l
 
 test.each<[LogFields, state: string, what: string]>([
   [{ outcome: 'refused', reason: 'NameConflict' }, 'refused', 'another object has the same host name'],
-  [
-    { error: 'no property a', paths: ['metadata.labels.x'] },
-    'failed',
-    'patch failed: no property a: metadata.labels.x',
-  ],
-  [{ outcome: 'failed', reason: 'Other', err: new Error('why') }, 'failed', 'patch failed: why: Other'],
-  [{ outcome: 'contested', reason: 'Contested' }, 'contested', 'patch failed: Contested'],
-  [{ outcome: 'contested', reason: 'Contested', note: 'x wins' }, 'contested', 'patch failed: x wins'],
-  [{ outcome: 'pending', reason: 'deleted' }, 'pending', 'patch failed: deleted'],
-  [{ outcome: 'terminating', reason: 'Terminating' }, 'terminating', 'patch failed: Terminating'],
+  [{ error: 'no property a', paths: ['metadata.labels.x'] }, 'failed', 'no property a: metadata.labels.x'],
+  [{ outcome: 'failed', reason: 'Other', err: new Error('why') }, 'failed', 'why'],
+  [{ outcome: 'contested', reason: 'Contested' }, 'contested', 'Contested'],
+  [{ outcome: 'contested', reason: 'Contested', note: 'x wins' }, 'contested', 'x wins'],
+  [{ outcome: 'pending', reason: 'deleted' }, 'pending', 'deleted'],
+  [{ outcome: 'terminating', reason: 'Terminating' }, 'terminating', 'Terminating'],
 ])(
   'a problem of an object has the state of status, and an error line with all that is known: %j',
   (fields, state, what) => {
