@@ -159,6 +159,35 @@ export function hostedScenarios(newWorld: NewWorld): void {
       },
     );
 
+    test('migrate lists the objects where a flag says how the virtual cluster is reached', async () => {
+      await using world = await newWorld();
+      await installed(world, {});
+      const values = mergeConfig(vclusterDefaults(), { sync: { toHost: { endpoints: { enabled: true } } } });
+      await store(world, `vc-config-${world.vcluster}`, { 'config.yaml': stringify(values) });
+      await world.createVirtual('default/web');
+      const objectsWith = async (...flags: string[]): Promise<unknown> => {
+        const { out } = await run(world, ['migrate', '-o', 'json', ...flags]);
+        return (JSON.parse(out) as { objects: unknown }).objects;
+      };
+      const listed = [
+        {
+          kind: 'Endpoints',
+          virtual: 'default/web',
+          host: `${world.hostNamespace}/${world.hostName('default/web')}`,
+          afterwards: 'endpoint-syncer, create',
+          isLost: false,
+        },
+      ];
+      const server = /server: (\S+)/u.exec(readFileSync(world.virtual.kubeconfigPath, 'utf8'))?.[1] ?? '';
+      expect(await objectsWith()).toEqual([]);
+      expect(await objectsWith('--virtual-server', server)).toEqual(expect.arrayContaining(listed));
+      expect(await objectsWith('--virtual-kubeconfig', world.virtual.kubeconfigPath)).toEqual(
+        expect.arrayContaining(listed),
+      );
+      const gone = await run(world, ['migrate', '--virtual-server', 'https://127.0.0.1:1']);
+      expect([gone.code, gone.err]).toEqual([2, expect.stringContaining('pass --virtual-server')]);
+    });
+
     test('migrate edits the file of the user, and compares it with what is in force', async () => {
       await using world = await newWorld();
       const values = mergeConfig(vclusterDefaults(), {
