@@ -153,8 +153,10 @@ export class ListWatch {
   #lastError: string | undefined;
   /** Outcome of the last attempt that was followed by a wait. */
   #lastOutcome: Outcome | undefined;
-  /** Outcomes since the last watch that was healthy. */
-  readonly #outcomes = new Set<Outcome>();
+  /** Failures of the resource that were reported since the last watch that was healthy. */
+  readonly #reported = new Set<Outcome>();
+  /** The server has failed since the last watch that was healthy. */
+  #isOut = false;
   #receivedAtMs: number | undefined;
   #pageSize: number;
   #version = '';
@@ -248,13 +250,17 @@ export class ListWatch {
     await sleep(clock, delayMs, signal);
   }
 
-  /** An outage of the server is one line of the log, however many list-watches and attempts fail. */
+  /** An outage of the server is one line of the log, however many list-watches and attempts fail. A watch that breaks and is resumed at once is none. */
   #isNews(outcome: Outcome): boolean {
-    const isFirst = this.#outcomes.size === 0;
-    const isRepeated = this.#outcomes.has(outcome);
-    this.#outcomes.add(outcome);
-    if (OF_THE_RESOURCE.has(outcome)) return !isRepeated;
-    return isFirst && this.#server.beginsOutage(this.#options.clock.monotonicMs());
+    if (OF_THE_RESOURCE.has(outcome)) {
+      const isRepeated = this.#reported.has(outcome);
+      this.#reported.add(outcome);
+      return !isRepeated;
+    }
+    const isBreak = LOG_LEVELS[outcome] === 'info' && this.#delay.failures === 0;
+    if (this.#isOut || isBreak) return false;
+    this.#isOut = true;
+    return this.#server.beginsOutage(this.#options.clock.monotonicMs());
   }
 
   async #list(signal: AbortSignal): Promise<AttemptEnd> {
@@ -369,7 +375,8 @@ export class ListWatch {
     } finally {
       if (lifeMs(startedAtMs, clock) >= HEALTHY_MS) {
         this.#delay.reset();
-        this.#outcomes.clear();
+        this.#reported.clear();
+        this.#isOut = false;
       }
     }
   }
@@ -484,6 +491,7 @@ const OF_THE_RESOURCE: ReadonlySet<Outcome> = new Set([
   'rejected',
   'malformed',
   'oversized',
+  'rewound',
   'defect',
 ]);
 

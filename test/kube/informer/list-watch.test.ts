@@ -534,7 +534,7 @@ describe('the log of an outage', () => {
     expect(logged).toHaveLength(1);
   });
 
-  test('an outage after one that is over is another line', async () => {
+  test('an outage after one that is over is another line, and a watch that is resumed at once is none', async () => {
     const { logger, logged } = lines();
     const server = new ServerHistory();
     await using harness = await prepare({ server, logger });
@@ -543,32 +543,40 @@ describe('the log of an outage', () => {
       watch(bookmarkLine(10))(response, request);
       open.push(response);
     };
-    harness.server.on('list', list(10, []), list(10, []), list(10, [])).on('watch', kept, kept, watch());
+    const away = refuse(503, 'ServiceUnavailable');
+    harness.server.on('list', list(10, []), list(10, []), list(10, []));
+    harness.server.on('watch', kept, away, away, away, kept, away, away, away, kept, kept);
     harness.start();
-    for (const lines of [1, 2]) {
-      await until(() => open.length === lines && harness.metrics.types.length >= lines);
-      for (let life = 0; life < 4; life++) {
-        harness.clock.advance(40_000);
-        await quiet();
-      }
+    for (const [lives, outages] of [
+      [1, 1],
+      [2, 2],
+      [3, 2],
+    ] as const) {
+      await until(() => open.length === lives && harness.metrics.types.length >= lives);
+      await quiet();
+      harness.clock.advance(147_000); // healthy, and not silent yet
       open.at(-1)?.socket?.resetAndDestroy();
-      await until(() => harness.informer.condition.phase === 'waiting');
-      expect(logged).toHaveLength(lines);
-      await overcome(harness);
+      for (let attempt = 0; attempt < (lives === 3 ? 1 : 4); attempt++) await overcome(harness);
+      expect(logged).toHaveLength(outages);
     }
+    await until(() => open.length === 4);
+    expect(logged).toEqual(['warn list-watch interrupted failed', 'warn list-watch interrupted failed']);
   });
 
-  test('what concerns one resource is reported during an outage, once', async () => {
+  const AWAY = refuse(503, 'ServiceUnavailable');
+  const DENIED = refuse(403, 'Forbidden');
+
+  test.each([
+    ['during an outage', [AWAY, DENIED, DENIED], ['failed', 'forbidden']],
+    ['before an outage, which is reported too', [DENIED, AWAY, AWAY], ['forbidden', 'failed']],
+  ])('what concerns one resource is reported once: %s', async (_, refusals, outcomes) => {
     const { logger, logged } = lines();
-    const server = new ServerHistory();
-    await using harness = await prepare({ server, logger });
-    const denied = refuse(403, 'Forbidden');
-    harness.server.on('list', refuse(503, 'ServiceUnavailable'), denied, denied, list(10, []));
-    harness.server.on('watch', watch());
+    await using harness = await prepare({ server: new ServerHistory(), logger });
+    harness.server.on('list', ...refusals, list(10, [])).on('watch', watch());
     harness.start();
-    for (let turn = 0; turn < 3; turn++) await overcome(harness);
+    for (const _refusal of refusals) await overcome(harness);
     await until(() => harness.informer.isSynced);
-    expect(logged).toEqual(['warn list-watch interrupted failed', 'warn list-watch interrupted forbidden']);
+    expect(logged).toEqual(outcomes.map((outcome) => `warn list-watch interrupted ${outcome}`));
   });
 });
 
