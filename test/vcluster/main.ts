@@ -9,9 +9,12 @@ import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { kubeAssets } from '../e2e/assets.ts';
 import { helmProgram } from '../e2e/deploy/helm.ts';
+import { READERS, SliceReader } from '../e2e/slice-reader.ts';
 import { VOLUMES } from './pod.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
+/** Of its own control plane. It names a controller (cloud-node-lifecycle) that the controller manager of 1.37 refuses to start with. */
+const KUBE_OF_VCLUSTER = 'v1.36.3';
 const MOUNT_POINTS = ['/run/netns', ...VOLUMES];
 
 const source = process.env['VCLUSTER_SOURCE'] ?? '';
@@ -45,10 +48,13 @@ async function run(clone: string, version: string): Promise<number> {
     process.stderr.write(`building vCluster ${version} into ${assets}, once\n`);
     execFileSync(join(import.meta.dirname, 'build.sh'), [clone, assets], { stdio: 'inherit' });
   }
+  // Go keeps what they are made of.
+  for (const name of READERS) SliceReader.build(name);
   const env = {
     ...process.env,
     VCLUSTER_ASSETS: assets,
     KUBEBUILDER_ASSETS: await kubeAssets(),
+    VIRTUAL_ASSETS: await kubeAssets({ ...process.env, KUBE_VERSION: KUBE_OF_VCLUSTER }),
     HELM: await helmProgram(),
   };
   const created = MOUNT_POINTS.filter((path) => mkdirSync(path, { recursive: true }) !== undefined);

@@ -74,7 +74,7 @@ export class WholeVcluster implements AsyncDisposable {
 
   /** The Pod, which no controller creates, and what its init containers leave. */
   async #prepare(): Promise<void> {
-    const kube = process.env['KUBEBUILDER_ASSETS'] ?? '';
+    const kube = process.env['VIRTUAL_ASSETS'] ?? '';
     for (const name of ['kube-apiserver', 'kube-controller-manager'])
       symlinkSync(join(kube, name), this.#pod.path(`/binaries/${name}`));
     await this.host.ensureNamespace(this.namespace);
