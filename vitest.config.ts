@@ -16,7 +16,7 @@ const SYSTEM = [
   'test/apiserver/request/read-body.test.ts',
   'test/base/yaml/go-reader.test.ts',
   'test/fleet/values-reader.test.ts',
-  'test/syncer/sandbox/{processes,throttled-queue,guest/main}.test.ts',
+  'test/expressions/{processes,throttled-queue,guest/main}.test.ts',
   'test/access-keys/serving/{fuzz,secret-hunt}.test.ts',
 ];
 const OWN_CONFIG = [

@@ -1,7 +1,7 @@
 /** The effect of one tenant's hostile objects on others: latency and throughput of their patches, without and with these objects. */
 
 import { HOSTILE, HOSTILE_EXPRESSIONS, Tenants } from '../test/attack/tenants.ts';
-import { LIMITS, TestSandbox } from '../test/syncer/sandbox/test-sandbox.ts';
+import { LIMITS, TestSandbox } from '../test/expressions/test-sandbox.ts';
 import { thisMachine } from './machine.ts';
 import type { WriteResult } from './results.ts';
 

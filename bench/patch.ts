@@ -6,13 +6,13 @@
 
 import { cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
-import type { SandboxLimits, Sandbox } from '../src/syncer/sandbox/types.ts';
+import type { SandboxLimits, Sandbox } from '../src/expressions/types.ts';
 import { systemClock } from '../src/base/clock.ts';
 import { silentLogger } from '../src/base/logger.ts';
 import { compilePatches } from '../src/syncer/patch/compile.ts';
 import { createPatchPipeline } from '../src/syncer/patch/pipeline.ts';
 import type { PatchContext, PatchPipeline } from '../src/syncer/patch/types.ts';
-import { createSandbox } from '../src/syncer/sandbox/sandbox.ts';
+import { createSandbox } from '../src/expressions/sandbox.ts';
 import { isCopiedByKind } from '../src/syncer/kinds/synced-kinds.ts';
 import { createLabelTranslator } from '../src/syncer/translate/labels.ts';
 import { createNameTranslator } from '../src/syncer/translate/names.ts';

@@ -7,7 +7,7 @@ import { type BuildOptions, type OutputOptions, type Plugin, type RolldownOutput
 
 const ROOT = join(import.meta.dirname, '..');
 const [SOURCE, TARGET] = [join(ROOT, 'src'), join(ROOT, 'dist')];
-const GUEST = join(SOURCE, 'syncer/sandbox/guest');
+const GUEST = join(SOURCE, 'expressions/guest');
 
 /** Bundled by `require` on first use: the bundler knows the name, but not what `createRequire` returns. */
 const lazyModules: Plugin = {

@@ -17,17 +17,17 @@ import { fleetSeries } from '../src/fleet/members.ts';
 import { BALANCER_KEYS } from '../src/syncer/kinds/load-balancers.ts';
 import { controllerSeries, queueSeries } from '../src/syncer/metrics/metrics.ts';
 import { informerSeries, syncSeries } from '../src/syncer/metrics/sync-series.ts';
-import { ITERATIONS } from '../src/syncer/sandbox/local/compile.ts';
+import { ITERATIONS } from '../src/expressions/local/compile.ts';
 import {
   CHANGING_METHODS,
   FUNCTIONS,
   LIST_METHODS,
   NUMBER_METHODS,
   TEXT_METHODS,
-} from '../src/syncer/sandbox/local/methods.ts';
-import { PATTERN_METHODS } from '../src/syncer/sandbox/local/patterns.ts';
+} from '../src/expressions/local/methods.ts';
+import { PATTERN_METHODS } from '../src/expressions/local/patterns.ts';
 import { PROGRAM_KEYS, PROGRAM_LABELS } from '../src/syncer/references/refusals.ts';
-import { refusalRows } from '../src/syncer/sandbox/front-end/scope.ts';
+import { refusalRows } from '../src/expressions/front-end/scope.ts';
 
 const PAGE = join(import.meta.dirname, '..', 'docs', 'reference.md');
 

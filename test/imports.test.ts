@@ -12,12 +12,11 @@ const RANKS: Record<string, Record<string, number>> = {
   syncer: {
     translate: 0,
     metrics: 0,
-    sandbox: 1,
-    patch: 2,
-    kinds: 3,
-    config: 4,
-    reconcile: 5,
-    references: 6,
+    patch: 1,
+    kinds: 2,
+    config: 3,
+    reconcile: 4,
+    references: 5,
   },
   'access-keys': {
     identity: 1,
@@ -45,7 +44,7 @@ const RANKS: Record<string, Record<string, number>> = {
 const TOP_RANK = 9;
 
 /** What runs in the sandbox child imports nothing of the daemon but types. */
-const GUEST = 'syncer/sandbox/guest/';
+const GUEST = 'expressions/guest/';
 
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
 

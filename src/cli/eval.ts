@@ -22,15 +22,15 @@ import { type ExitWith, usageError, tell } from './output/terminal.ts';
 import { readMapping } from './output/objects.ts';
 import { silentLogger } from '../base/logger.ts';
 import { systemClock } from '../base/clock.ts';
-import { compileExpression } from '../syncer/sandbox/front-end/compile-expression.ts';
-import { createSandbox } from '../syncer/sandbox/sandbox.ts';
+import { compileExpression } from '../expressions/front-end/compile-expression.ts';
+import { createSandbox } from '../expressions/sandbox.ts';
 import type {
   EvaluateError,
   ObjectContext,
   Program,
   Sandbox,
   VclusterContext,
-} from '../syncer/sandbox/types.ts';
+} from '../expressions/types.ts';
 import { declinedBy, IN_DAEMON, inSandbox, type Declined, type Place } from './expression-places.ts';
 
 const DEFAULT_NAME = 'my-vcluster';

@@ -5,7 +5,7 @@ import type { Config } from '../syncer/config/config.ts';
 import { warningAtValue, type Finding } from '../config-file/finding.ts';
 import { SYNCED_KEYS } from '../syncer/kinds/synced-kinds.ts';
 import { compilePatches } from '../syncer/patch/compile.ts';
-import type { Program } from '../syncer/sandbox/types.ts';
+import type { Program } from '../expressions/types.ts';
 
 export type Place = 'daemon' | 'sandbox';
 

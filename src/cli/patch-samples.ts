@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '../base/json.ts';
 import { sampleValues } from '../syncer/patch/check-patch.ts';
 import type { CompiledPatch } from '../syncer/patch/compile.ts';
 import { valuesOf } from '../syncer/patch/walk.ts';
-import type { EvaluateError } from '../syncer/sandbox/types.ts';
+import type { EvaluateError } from '../expressions/types.ts';
 
 export interface Trial {
   readonly values: readonly JsonValue[];

@@ -28,8 +28,8 @@ import { type Companion, startCompanion, type StartCompanion } from '../syncer/c
 import { informerCheck } from '../syncer/engine.ts';
 import { CONFIGURATION, CONFIGURATION_TEXT, leaseName } from '../syncer/leadership.ts';
 import { createMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
-import type { SandboxProcesses } from '../syncer/sandbox/processes.ts';
-import { createSandbox } from '../syncer/sandbox/sandbox.ts';
+import type { SandboxProcesses } from '../expressions/processes.ts';
+import { createSandbox } from '../expressions/sandbox.ts';
 import { reportOwnUser } from '../syncer/own-user.ts';
 import { describeRight, companionRights } from '../syncer/rights.ts';
 import { type FleetRules, isSelected, memberSelector } from './decide-member.ts';

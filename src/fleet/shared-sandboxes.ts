@@ -3,7 +3,7 @@
 import type { Clock } from '../base/clock.ts';
 import { containerMemoryLimit } from '../base/container-memory.ts';
 import type { Logger } from '../base/logger.ts';
-import { SandboxProcesses } from '../syncer/sandbox/processes.ts';
+import { SandboxProcesses } from '../expressions/processes.ts';
 import { CACHES_SHARE, INPUT_SHARE } from './member-limits.ts';
 
 const MIB = 2 ** 20;

@@ -19,7 +19,7 @@ import {
   startLeadership,
 } from './leadership.ts';
 import { VirtualIdentity } from './virtual-identity.ts';
-import { createSandbox } from './sandbox/sandbox.ts';
+import { createSandbox } from '../expressions/sandbox.ts';
 import { DryRun, type DryRunRow } from './reconcile/dry-run.ts';
 import { SHARED_KEYS, syncedKinds } from './kinds/synced-kinds.ts';
 import { checkNamespaceMappings } from './translate/namespace-mappings.ts';

@@ -1,6 +1,6 @@
 /** The sync engine of one configuration: informers, one controller per kind, references, readiness. A reload replaces it. */
 
-import type { Sandbox } from './sandbox/types.ts';
+import type { Sandbox } from '../expressions/types.ts';
 import { createSemaphore } from '../base/semaphore.ts';
 import type { CheckResult, Checks } from '../base/health.ts';
 import type { Random } from '../base/random.ts';

@@ -24,8 +24,8 @@ import type { Decision, Observation } from './reconcile/decide.ts';
 import { FIELD_MANAGER } from './reconcile/writer.ts';
 import type { ReferenceDecision, ReferenceObservation } from './references/decide-reference.ts';
 import { kindPolicy, resolveNamedKinds, type Discoveries } from './references/referenced-kind.ts';
-import type { SandboxOptions } from './sandbox/sandbox.ts';
-import type { Sandbox } from './sandbox/types.ts';
+import type { SandboxOptions } from '../expressions/sandbox.ts';
+import type { Sandbox } from '../expressions/types.ts';
 import type { OwnerReference } from './translate/forge.ts';
 import { objectionOf, type CopiesEvidence, type Identity } from './virtual-identity.ts';
 

@@ -6,9 +6,10 @@ import { Fields } from '../config-file/finding.ts';
 import type { Config } from './config/config.ts';
 import type { SyncedKind } from './kinds/kind.ts';
 import { isCopiedByKind, SHARED_KEYS } from './kinds/synced-kinds.ts';
+import { namingRules } from './translate/naming-rules.ts';
 import type { PipelineOptions } from './patch/pipeline.ts';
 import type { ReferenceRules } from './patch/reference-translation.ts';
-import type { SandboxOptions } from './sandbox/sandbox.ts';
+import type { SandboxOptions } from '../expressions/sandbox.ts';
 import { createLabelTranslator } from './translate/labels.ts';
 import { createNameTranslator } from './translate/names.ts';
 import type { LabelTranslator, NameTranslator } from './translate/types.ts';
@@ -48,10 +49,12 @@ export function ownerOf({ owner, name }: Pick<Config, 'owner' | 'name'>): Owner 
 
 export function sandboxSettings(
   config: Config,
-): Required<Pick<SandboxOptions, 'vcluster' | 'namespaces' | 'limits' | 'localEvaluation'>> {
+): Required<Pick<SandboxOptions, 'vcluster' | 'names' | 'limits' | 'localEvaluation'>> {
+  const { name, host, sync } = config;
+  const vcluster = { name, namespace: host.namespace, config: loadedByVcluster(config) };
   return {
-    vcluster: { name: config.name, namespace: config.host.namespace, config: loadedByVcluster(config) },
-    namespaces: config.sync.namespaces,
+    vcluster,
+    names: namingRules(vcluster, sync.namespaces),
     limits: {
       expressionTimeoutMs: config.sandbox.expressionTimeout,
       batchTimeoutMs: config.sandbox.batchTimeout,

@@ -4,10 +4,10 @@
  */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { residentBytes } from '../../src/syncer/sandbox/child.ts';
-import { compileExpression } from '../../src/syncer/sandbox/front-end/compile-expression.ts';
+import { residentBytes } from '../../src/expressions/child.ts';
+import { compileExpression } from '../../src/expressions/front-end/compile-expression.ts';
 import { anySeed, seededRandom } from '../support/random.ts';
-import { compileUnchecked, LIMITS, MIB, TestSandbox, type Outcome } from '../syncer/sandbox/test-sandbox.ts';
+import { compileUnchecked, LIMITS, MIB, TestSandbox, type Outcome } from '../expressions/test-sandbox.ts';
 import { endlessExpression, hostileExpression, type HostileExpression } from './hostile-grammar.ts';
 
 const seed = Number(process.env['FUZZ_SEED'] ?? anySeed());

@@ -1,6 +1,6 @@
 /** Random hostile JavaScript from a grammar, with the outcomes that a sandbox may have. */
 
-import type { EvaluateError } from '../../src/syncer/sandbox/types.ts';
+import type { EvaluateError } from '../../src/expressions/types.ts';
 import type { Random } from '../../src/base/random.ts';
 
 type ErrorKind = EvaluateError['kind'];

@@ -2,7 +2,7 @@
 
 import { describe, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { LIMITS, TestSandbox } from '../syncer/sandbox/test-sandbox.ts';
+import { LIMITS, TestSandbox } from '../expressions/test-sandbox.ts';
 import { HOSTILE, HOSTILE_EXPRESSIONS, Tenants } from './tenants.ts';
 
 const UPDATES = 10;

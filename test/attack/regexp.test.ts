@@ -4,8 +4,8 @@ import { createContext, runInContext } from 'node:vm';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../src/base/json.ts';
-import type { Program } from '../../src/syncer/sandbox/types.ts';
-import { LIMITS, TestSandbox, outcomeOf } from '../syncer/sandbox/test-sandbox.ts';
+import type { Program } from '../../src/expressions/types.ts';
+import { LIMITS, TestSandbox, outcomeOf } from '../expressions/test-sandbox.ts';
 import { costlyRuns } from '../support/costly-runs.ts';
 import { REGEXPS } from './hostile-expressions.ts';
 

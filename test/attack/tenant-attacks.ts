@@ -3,7 +3,7 @@
 import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import type { Random } from '../../src/base/random.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { compileExpression } from '../../src/syncer/sandbox/front-end/compile-expression.ts';
+import { compileExpression } from '../../src/expressions/front-end/compile-expression.ts';
 import { endpoints, subset } from '../scenarios/objects.ts';
 import { CONTROL_TEXT } from './control-text.ts';
 import {

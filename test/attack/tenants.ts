@@ -1,7 +1,7 @@
 /** Tenants that share one sandbox: one creates objects on which an expression times out, the others keep updating their own objects. */
 
-import type { ObjectIdentity, Program } from '../../src/syncer/sandbox/types.ts';
-import type { TestSandbox } from '../syncer/sandbox/test-sandbox.ts';
+import type { ObjectIdentity, Program } from '../../src/expressions/types.ts';
+import type { TestSandbox } from '../expressions/test-sandbox.ts';
 
 export const HOSTILE = 100;
 export const HOSTILE_EXPRESSIONS = {

@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { LIMITS, MIB, outcomeOf, TestSandbox, textOf } from '../syncer/sandbox/test-sandbox.ts';
+import { LIMITS, MIB, outcomeOf, TestSandbox, textOf } from '../expressions/test-sandbox.ts';
 import { WEDGES } from './hostile-expressions.ts';
 
 const sandboxes: TestSandbox[] = [];

@@ -1,8 +1,8 @@
 /** Language features that are allowed although they could be a way out of the sandbox, each with the attacks that it might enable. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { compileExpression } from '../../src/syncer/sandbox/front-end/compile-expression.ts';
-import { compileUnchecked, LIMITS, TestSandbox, textOf } from '../syncer/sandbox/test-sandbox.ts';
+import { compileExpression } from '../../src/expressions/front-end/compile-expression.ts';
+import { compileUnchecked, LIMITS, TestSandbox, textOf } from '../expressions/test-sandbox.ts';
 import { CLOCKS, DATES, ENDLESS, HIDDEN_CLOCKS, REFUSED, STATELESS } from './hostile-expressions.ts';
 
 let sandbox: TestSandbox;

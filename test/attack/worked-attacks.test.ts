@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   compileExpression,
   type CompileOutcome,
-} from '../../src/syncer/sandbox/front-end/compile-expression.ts';
-import { compileUnchecked, LIMITS, TestSandbox, type Outcome } from '../syncer/sandbox/test-sandbox.ts';
+} from '../../src/expressions/front-end/compile-expression.ts';
+import { compileUnchecked, LIMITS, TestSandbox, type Outcome } from '../expressions/test-sandbox.ts';
 import {
   acceptable,
   expressionOf,

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import type { JsonValue } from '../../src/base/json.ts';
-import type { Outcome } from '../syncer/sandbox/test-sandbox.ts';
+import type { Outcome } from '../expressions/test-sandbox.ts';
 
 export interface Expectation {
   readonly value?: JsonValue;

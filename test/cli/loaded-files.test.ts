@@ -103,14 +103,14 @@ describe('the key and token API loads no file of the sync', () => {
     expect(keys[2]?.out).toContain('ci');
     for (const command of [api, ...keys]) {
       expect(command.loaded).toContain('access-keys/config.ts');
-      expect(inFolders(command, 'syncer', 'fleet')).toEqual([]);
+      expect(inFolders(command, 'syncer', 'fleet', 'expressions')).toEqual([]);
     }
   });
 
   test('store', async () => {
     const store = await covered('store', ['store', 'verify']);
     expect(store.loaded).toContain('access-keys/config.ts');
-    expect(inFolders(store, 'syncer', 'fleet')).toEqual([]);
+    expect(inFolders(store, 'syncer', 'fleet', 'expressions')).toEqual([]);
   });
 });
 

@@ -1,6 +1,6 @@
 /** A replica is a standby when its first lists are cached and another replica holds the lease. A stop leaves no sandbox behind. */
 
-import type { Sandbox } from '../../src/syncer/sandbox/types.ts';
+import type { Sandbox } from '../../src/expressions/types.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -12,7 +12,7 @@ import {
   type CopiesEvidence,
 } from '../../src/syncer/virtual-identity.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { recordingLogger, type LogLine } from './sandbox/test-sandbox.ts';
+import { recordingLogger, type LogLine } from '../expressions/test-sandbox.ts';
 
 interface World {
   /** Of kube-system; undefined: it may not be read. */

@@ -25,7 +25,7 @@ import {
   type Rehearsal,
   type RehearsalInput,
 } from '../../syncer/rehearsal.ts';
-import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
+import { createSandbox } from '../../expressions/sandbox.ts';
 import { apiDefaults, type KeptSandbox } from '../offline/rehearsal-parts.ts';
 import { formatKind, isOfKnownKind, type KnownKind } from '../kind-scope.ts';
 import { showProgress } from '../output/terminal.ts';

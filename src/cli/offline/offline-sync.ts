@@ -28,7 +28,7 @@ import type { PatchPipeline } from '../../syncer/patch/types.ts';
 import { byNewestVersion } from '../../syncer/patch/validate-object.ts';
 import { translatedBack } from '../../syncer/reconcile/copy.ts';
 import { rehearse, type ObjectPlan, type Rehearsal, type RehearsalInput } from '../../syncer/rehearsal.ts';
-import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
+import { createSandbox } from '../../expressions/sandbox.ts';
 import type { OwnerReference, Translators } from '../../syncer/translate/forge.ts';
 import {
   identityAnnotations,

@@ -1,7 +1,7 @@
 /** What commands add to a rehearsal: a sandbox for several, the defaults of API servers, and a report of what the patches ran on. */
 
-import { createSandbox, type SandboxOptions } from '../../syncer/sandbox/sandbox.ts';
-import type { Program, Sandbox } from '../../syncer/sandbox/types.ts';
+import { createSandbox, type SandboxOptions } from '../../expressions/sandbox.ts';
+import type { Program, Sandbox } from '../../expressions/types.ts';
 import { allowEverything } from '../../apiserver/request/request-info.ts';
 import { builtInKinds } from '../../embedded-cluster/kinds/built-in-kinds.ts';
 import { copyOf, qualifiedPlural } from '../../kube/memory-cluster.ts';
@@ -20,11 +20,10 @@ export class KeptSandbox implements AsyncDisposable {
 
   /** Stays open until the owner disposes of it, or opens one with other limits or another `context.vcluster`. */
   async open({ programs, ...options }: SandboxOptions): Promise<Sandbox> {
-    const { vcluster, namespaces, limits, localEvaluation } = options;
+    const { vcluster, names, limits, localEvaluation } = options;
     // Edited patches do not start another process.
-    const settings = JSON.stringify(
-      { vcluster, namespaces, limits, localEvaluation },
-      (key, value: unknown) => (key === 'patches' ? undefined : value),
+    const settings = JSON.stringify({ vcluster, names, limits, localEvaluation }, (key, value: unknown) =>
+      key === 'patches' ? undefined : value,
     );
     if (this.#sandbox === undefined || settings !== this.#settings) {
       await this.#sandbox?.[Symbol.asyncDispose]();

@@ -7,13 +7,13 @@ import { compileKinds, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import { referencesIn } from '../../syncer/patch/reference-parts.ts';
 import { tracePatches } from '../../syncer/patch/trace.ts';
 import type { Direction } from '../../syncer/patch/types.ts';
-import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
+import { createSandbox } from '../../expressions/sandbox.ts';
 import { sandboxSettings } from '../../syncer/translation.ts';
 import { reportingPipeline, type Application } from '../offline/rehearsal-parts.ts';
-import { compileExpression } from '../../syncer/sandbox/front-end/compile-expression.ts';
-import type { EvaluateRequest, Evaluator, Program, ProgramId } from '../../syncer/sandbox/types.ts';
-import { parseExpression, parseFilter, type ParsedExpression } from '../../syncer/sandbox/front-end/parse.ts';
-import { isNode, type SyntaxNode } from '../../syncer/sandbox/front-end/syntax-tree.ts';
+import { compileExpression } from '../../expressions/front-end/compile-expression.ts';
+import type { EvaluateRequest, Evaluator, Program, ProgramId } from '../../expressions/types.ts';
+import { parseExpression, parseFilter, type ParsedExpression } from '../../expressions/front-end/parse.ts';
+import { isNode, type SyntaxNode } from '../../expressions/front-end/syntax-tree.ts';
 
 export interface PatchCoverage {
   /** The synced kind that the entry patches, such as `EndpointSlice`. */

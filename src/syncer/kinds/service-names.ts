@@ -4,7 +4,7 @@
 import type { JsonValue } from '../../base/json.ts';
 import { keyOf, SERVICES, type ObjectKey } from '../../kube/object.ts';
 import type { RecordedEvent } from '../../kube/types.ts';
-import { parseServiceDnsName, type ServiceDnsName } from '../sandbox/guest/globals.ts';
+import { parseServiceDnsName, type ServiceDnsName } from '../../expressions/guest/globals.ts';
 import type { NameTranslator } from '../translate/types.ts';
 import { NO_EFFECT, type GateReason, type NeverCopied } from './kind.ts';
 

@@ -3,7 +3,7 @@
 import type { Segment } from './path-syntax.ts';
 import type { PatchContext } from './types.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { Budget } from '../sandbox/local/budget.ts';
+import { Budget } from '../../expressions/local/budget.ts';
 
 interface Members {
   /** The lists of an object, with what their elements hold. */

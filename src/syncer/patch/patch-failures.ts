@@ -2,7 +2,7 @@
 
 import { InvariantError, PatchError } from '../../base/errors.ts';
 import { excerptOf, placeOf } from '../../base/excerpt.ts';
-import type { EvaluateError } from '../sandbox/types.ts';
+import type { EvaluateError } from '../../expressions/types.ts';
 import type { ConcretePath } from '../translate/types.ts';
 import type { CompiledFilter, CompiledPatch } from './compile.ts';
 import { printPath } from './path-syntax.ts';

@@ -2,14 +2,14 @@
 
 import { InvariantError, PatchError } from '../../base/errors.ts';
 import { isJsonObject, ownValue, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { Evaluation, type LocalEvaluator } from '../sandbox/local/types.ts';
+import { Evaluation, type LocalEvaluator } from '../../expressions/local/types.ts';
 import type {
   EvaluateRequest,
   EvaluateResponse,
   Evaluator,
   ObjectIdentity,
   Program,
-} from '../sandbox/types.ts';
+} from '../../expressions/types.ts';
 import type { ConcretePath, FlowRules, LabelTranslator } from '../translate/types.ts';
 import {
   type CompiledFilter,

@@ -2,7 +2,7 @@
 
 import { createRequire } from 'node:module';
 import type * as JsonPathPlus from 'jsonpath-plus';
-import { filterEnd } from '../sandbox/front-end/compile-expression.ts';
+import { filterEnd } from '../../expressions/front-end/compile-expression.ts';
 import type { ConcretePath } from '../translate/types.ts';
 import { inOwnDialect } from './path-dialects.ts';
 

@@ -2,7 +2,7 @@
 
 import type { Clock } from '../../base/clock.ts';
 import { PatchError } from '../../base/errors.ts';
-import type { VclusterContext } from '../sandbox/types.ts';
+import type { VclusterContext } from '../../expressions/types.ts';
 import { type CompiledPatch, createFlow, dependOnOrder, mayBeKept } from './compile.ts';
 import { FilledContext, withEmptyLists } from './empty-lists.ts';
 import {

@@ -1,7 +1,7 @@
 /** The version of the patches that reach a place on the way to the host: what a record calls the rules that made a value. */
 
 import { valueAt, type JsonObject } from '../../base/json.ts';
-import type { Program, VclusterContext } from '../sandbox/types.ts';
+import type { Program, VclusterContext } from '../../expressions/types.ts';
 import { shortHash } from '../translate/last-synced.ts';
 import { UNPROVABLE, type FlowRules } from '../translate/types.ts';
 import { covers, type CompiledPatch } from './compile.ts';

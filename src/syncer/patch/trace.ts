@@ -2,7 +2,7 @@
 
 import { PatchError } from '../../base/errors.ts';
 import { valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
-import type { Evaluator, ProgramId } from '../sandbox/types.ts';
+import type { Evaluator, ProgramId } from '../../expressions/types.ts';
 import { mayBeKept, type CompiledPatch } from './compile.ts';
 import { printPath } from './path-syntax.ts';
 import { locate } from './walk.ts';

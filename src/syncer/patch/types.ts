@@ -3,8 +3,8 @@
 import type { NamespacedName } from '../../kube/object.ts';
 import type { PatchError } from '../../base/errors.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
-import type { Budget } from '../sandbox/local/budget.ts';
-import type { ObjectContext } from '../sandbox/types.ts';
+import type { Budget } from '../../expressions/local/budget.ts';
+import type { ObjectContext } from '../../expressions/types.ts';
 import type { ConcretePath, FlowRules, KeptPaths, LabelTranslator } from '../translate/types.ts';
 
 export type Direction = 'toHost' | 'toVirtual';

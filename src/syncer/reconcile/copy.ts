@@ -26,7 +26,7 @@ import type {
   PatchPipeline,
   TranslatedReference,
 } from '../patch/types.ts';
-import type { Budget } from '../sandbox/local/budget.ts';
+import type { Budget } from '../../expressions/local/budget.ts';
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../translate/bookkeeping.ts';
 import { backTranslate, forgeHostObject } from '../translate/forge.ts';
 import { mergePair, type Forwarded, type MergedPair, type Reversed } from '../translate/merge.ts';

@@ -4,9 +4,15 @@
 
 import { Postponed } from '../../base/errors.ts';
 import { keyOf, type ObjectKey } from '../../kube/object.ts';
-import { inputsOf } from '../sandbox/program-entry.ts';
-import type { LocalEvaluator } from '../sandbox/local/types.ts';
-import type { EvaluateRequest, EvaluateResponse, Evaluator, Program, ProgramId } from '../sandbox/types.ts';
+import { inputsOf } from '../../expressions/program-entry.ts';
+import type { LocalEvaluator } from '../../expressions/local/types.ts';
+import type {
+  EvaluateRequest,
+  EvaluateResponse,
+  Evaluator,
+  Program,
+  ProgramId,
+} from '../../expressions/types.ts';
 
 interface KeptEvaluation {
   readonly program: ProgramId;

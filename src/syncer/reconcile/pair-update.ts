@@ -5,7 +5,7 @@ import { isTerminating, parseKey, type KubeObject, type ObjectKey } from '../../
 import { isConflict } from '../../kube/status-error.ts';
 import type { RecordedEvent } from '../../kube/types.ts';
 import { KEEPING_REASONS, type SyncedKind } from '../kinds/kind.ts';
-import { Budget } from '../sandbox/local/budget.ts';
+import { Budget } from '../../expressions/local/budget.ts';
 import { LAST_SYNCED } from '../translate/bookkeeping.ts';
 import { needsWrite } from '../translate/content.ts';
 import { recordOf } from '../translate/last-synced.ts';

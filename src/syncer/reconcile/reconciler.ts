@@ -12,7 +12,7 @@ import {
   type ObjectKey,
 } from '../../kube/object.ts';
 import { hasSelector } from '../kinds/kind.ts';
-import { Budget } from '../sandbox/local/budget.ts';
+import { Budget } from '../../expressions/local/budget.ts';
 import { recordOf } from '../translate/last-synced.ts';
 import { ownershipOf } from '../translate/bookkeeping.ts';
 import { isStandIn } from '../translate/stand-in.ts';

@@ -1,7 +1,7 @@
 /** The sandbox's stand-in: the expressions of the simulation run in this process, late, and sometimes fail as a stopped child does. */
 
-import type { SandboxOptions } from '../../../src/syncer/sandbox/sandbox.ts';
-import type { EvaluateRequest, EvaluateResponse, Sandbox } from '../../../src/syncer/sandbox/types.ts';
+import type { SandboxOptions } from '../../../src/expressions/sandbox.ts';
+import type { EvaluateRequest, EvaluateResponse, Sandbox } from '../../../src/expressions/types.ts';
 import { TrustedEvaluator } from '../../syncer/patch/trusted-evaluator.ts';
 import type { Faults, SandboxFault } from '../world/faults.ts';
 import type { ProcessClock } from '../world/process-clock.ts';

@@ -67,7 +67,7 @@ beforeAll(() => {
 afterAll(() => rmSync(copy, { recursive: true }));
 
 test('two files change by hand, and what is generated', () => {
-  const names = globSync(['{src,scripts,config,charts}/**/*.*', 'docs/reference.md'], { cwd: copy });
+  const names = globSync(['{src,config,charts}/**/*.*', 'scripts/*.ts', 'docs/reference.md'], { cwd: copy });
   const changed = names.filter((name) => {
     const text = readFileSync(join(copy, name), 'utf8');
     return name !== 'src/use.ts' && text !== readFileSync(join(ROOT, name), 'utf8');

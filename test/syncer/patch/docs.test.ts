@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import { compilePatches } from '../../../src/syncer/patch/compile.ts';
-import { refusalRows } from '../../../src/syncer/sandbox/front-end/scope.ts';
-import { TestSandbox } from '../sandbox/test-sandbox.ts';
+import { refusalRows } from '../../../src/expressions/front-end/scope.ts';
+import { TestSandbox } from '../../expressions/test-sandbox.ts';
 import { build, context } from './build.ts';
 
 const DOCS = join(import.meta.dirname, '../../../docs');

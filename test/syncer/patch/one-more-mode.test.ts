@@ -117,7 +117,7 @@ beforeAll(() => {
 afterAll(() => rmSync(copy, { recursive: true }));
 
 test(`a mode touches ${FILES_MAX} files at most, and what is generated`, () => {
-  const names = globSync(['{src,scripts,config,charts}/**/*.*', 'docs/reference.md'], { cwd: copy });
+  const names = globSync(['{src,config,charts}/**/*.*', 'scripts/*.ts', 'docs/reference.md'], { cwd: copy });
   const changed = names.filter((name) => {
     const before = join(ROOT, name);
     return !existsSync(before) || readFileSync(join(copy, name), 'utf8') !== readFileSync(before, 'utf8');

@@ -7,8 +7,8 @@ import { isJsonObject, type JsonObject } from '../../../src/base/json.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { compilePatches, type CompiledPatches } from '../../../src/syncer/patch/compile.ts';
 import { createPatchPipeline } from '../../../src/syncer/patch/pipeline.ts';
-import { createSandbox } from '../../../src/syncer/sandbox/sandbox.ts';
-import type { Sandbox } from '../../../src/syncer/sandbox/types.ts';
+import { createSandbox } from '../../../src/expressions/sandbox.ts';
+import type { Sandbox } from '../../../src/expressions/types.ts';
 import { loadCases } from '../../support/cases.ts';
 import { build, context, pipelineOptions } from './build.ts';
 

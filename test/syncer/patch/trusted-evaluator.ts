@@ -9,7 +9,7 @@ import type {
   Evaluator,
   Program,
   VclusterContext,
-} from '../../../src/syncer/sandbox/types.ts';
+} from '../../../src/expressions/types.ts';
 import { virtualToHostDNS } from '../translate/dns.ts';
 import { SINGLE, translators } from '../translate/setup.ts';
 

@@ -8,7 +8,7 @@ import { checkCopySize, pausesFor } from '../../../src/syncer/reconcile/copy-siz
 import { CopyForge } from '../../../src/syncer/reconcile/copy.ts';
 import type { PatchConfig } from '../../../src/syncer/patch/patch-schema.ts';
 import { build } from '../patch/build.ts';
-import { Budget } from '../../../src/syncer/sandbox/local/budget.ts';
+import { Budget } from '../../../src/expressions/local/budget.ts';
 import { translators } from '../translate/setup.ts';
 
 const KIB = 1024;

@@ -4,9 +4,9 @@ import { expect, test } from 'vitest';
 import { Postponed } from '../../../src/base/errors.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { KeptEvaluations } from '../../../src/syncer/reconcile/kept-evaluations.ts';
-import { compileExpression } from '../../../src/syncer/sandbox/front-end/compile-expression.ts';
-import type { EvaluateRequest, EvaluateResponse } from '../../../src/syncer/sandbox/types.ts';
-import { programOf } from '../sandbox/test-sandbox.ts';
+import { compileExpression } from '../../../src/expressions/front-end/compile-expression.ts';
+import type { EvaluateRequest, EvaluateResponse } from '../../../src/expressions/types.ts';
+import { programOf } from '../../expressions/test-sandbox.ts';
 
 const KEY = 'ns/web';
 
