@@ -302,6 +302,24 @@ describe('the budget', () => {
     expect(isDeclined(() => budget.read(1))).toBe(true);
   });
 
+  const many = <T extends JsonValue>(element: T): T[] => Array.from({ length: 20_000 }, () => element);
+
+  test.each<[string, JsonValue]>([
+    ['numbers', many(1)],
+    ['booleans', many(true)],
+    ['empty lists', many([])],
+    ['empty objects', many({})],
+    ['empty texts', many('')],
+    ['members', Object.fromEntries(many(0).map((_, at) => [`k${at}`, 1]))],
+    ['lists in objects', { a: { b: many(1) } }],
+    ['one text', 'a'.repeat(70_000)],
+  ])('counts an input of many %s before it is read', (_, value) => {
+    expect(here('valueExists && value !== 1', value)).toBeUndefined();
+    const local = open('context.hostObject.a === 1');
+    const context = { hostObject: { a: value }, virtualObject: null };
+    expect(local.evaluate({ context, values: ['a'], paths: undefined })).toBeUndefined();
+  });
+
   /** Each is near the limits of the front end, on the largest value that is accepted. */
   test.each<[string, string, JsonValue]>([
     [

@@ -10,7 +10,7 @@ const TEXTS = [
   '%20', '%', '4294967295', '4294967294', '12345678901', 'aXbXc', '\u2028', '\0', 'null', 'true',
 ]; // prettier-ignore
 const NUMBERS = [
-  '0', '-0', '1', '2', '3', '-1', '1.5', '443', '8080', '65536', '9007199254740991', '9007199254740992', '12345678901234567890', '1e21', '1e400', '-1e400',
+  '0', '-0', '1', '2', '3', '-1', '1.5', '443', '8080', '65536', '9007199254740991', '9007199254740992', '12345678901234567890', '1e16', '1e21', '1e400', '-1e400',
   '5e-324', '0.1',
 ]; // prettier-ignore
 const KEYS = [
@@ -176,6 +176,7 @@ class Grammar {
     return this.#pick([
       () => `(${this.#literal()} + ${e()})`,
       () => `(${e()} + ${e()})`,
+      () => `(${e()} + ${this.#argument()} + ${this.#argument()})`,
       () => `\`x-\${${e()}}-\${${e()}}\``,
       () => `${receiver()}.${this.#pick(methods)}(${this.#arguments()})`,
       () => `${receiver()}.${this.#pick(methods)}(${this.#arguments(2)})`,
@@ -187,6 +188,7 @@ class Grammar {
       () =>
         `${receiver()}.match(${this.#regexp()})${this.#pick(['?.[0]', '?.[1]', '?.index', '.length', '?.groups'])}`,
       () => `${this.#regexp()}.test(${e()})`,
+      () => `${this.#pick(['/a/g', '/[^x]/g', '/./gs'])}.test(${this.#pick(['value', '"aXbXc"'])})`,
       () => `String(${e()})`,
       () =>
         `${this.#pick(['atob', 'btoa', 'base64.encode', 'base64.decode', 'virtualToHostDNS', 'encodeURIComponent', 'decodeURIComponent'])}(${e()})`,
