@@ -176,7 +176,7 @@ class Grammar {
     return this.#pick([
       () => `(${this.#literal()} + ${e()})`,
       () => `(${e()} + ${e()})`,
-      () => `(${e()} + ${this.#argument()} + ${this.#argument()})`,
+      () => `(${e()} + ${this.#small()} + ${this.#argument()})`,
       () => `\`x-\${${e()}}-\${${e()}}\``,
       () => `${receiver()}.${this.#pick(methods)}(${this.#arguments()})`,
       () => `${receiver()}.${this.#pick(methods)}(${this.#arguments(2)})`,

@@ -212,6 +212,7 @@ function deleteNamespace(cluster: SimCluster, clock: VirtualClock, name: string)
   if (!cluster.hasNamespace(name)) return;
   cluster.setNamespace(name, 'terminating');
   clock.schedule(REACTION_MS, () => {
+    if (cluster.hasNamespace(name)) return; // a restore knows nothing of its deletion
     for (const [plural, object] of objectsIn(cluster, name)) attempt(() => remove(cluster, plural, object));
     clock.schedule(REACTION_MS, () => endNamespace(cluster, clock, name));
   });

@@ -26,6 +26,8 @@ export const BEFORE_137: ServerWays = { deletesEndpoints: true, controllerLagMs:
 export class SimCluster extends MemoryCluster {
   admission: Admission = (_plural, object) => object;
   readonly #streams = new Set<() => void>();
+  /** The revision at which the deletion of a namespace began. */
+  readonly #closedAt = new Map<string, number>();
   #outage: 'refused' | 'proxied' | undefined;
 
   constructor(name: ClusterName, clock: VirtualClock, { deletesEndpoints }: ServerWays = BEFORE_137) {
@@ -53,6 +55,11 @@ export class SimCluster extends MemoryCluster {
     return () => this.#streams.delete(dropped);
   }
 
+  override setNamespace(name: string, state: 'active' | 'terminating' | 'gone'): void {
+    if (state === 'terminating') this.#closedAt.set(name, this.revision);
+    super.setNamespace(name, state);
+  }
+
   /** The server stops, and a backup from some revisions ago takes the place of its data, as far as history reaches; Events have an etcd of
    * their own. No request of a daemon reaches it until {@link comeBack}; other clients see the restored objects. */
   restore(back: number, outage: 'refused' | 'proxied'): void {
@@ -74,6 +81,8 @@ export class SimCluster extends MemoryCluster {
       .filter((plural) => plural !== 'events')
       .map((plural) => [plural, this.listAt(plural, revision)] as const);
     this.newest = revision;
+    for (const [name, closedAt] of this.#closedAt)
+      if (closedAt >= revision) super.setNamespace(name, 'active');
     this.history = this.history.filter((change) => change.revision <= revision);
     for (const [plural, objects] of restored) {
       const before = new Map(this.objects.get(plural));
