@@ -373,7 +373,7 @@ export class Fleet {
   #createLock(
     { leaderElection }: Config,
     replicas: Replicas,
-    { lease, annotations }: Pick<MemberLockOptions, 'lease' | 'annotations'>,
+    options: Pick<MemberLockOptions, 'lease' | 'annotations' | 'isInUse'>,
   ): MemberLock {
     const { host } = this.#parts;
     const retryPeriodMs = leaderElection.retryPeriod;
@@ -382,8 +382,7 @@ export class Fleet {
       client: host.client,
       replicas,
       retryPeriodMs,
-      lease,
-      annotations,
+      ...options,
     });
   }
 
@@ -448,7 +447,12 @@ export class Fleet {
       ...sync,
       createLock:
         replicas &&
-        ((lease, annotations) => this.#createLock(start.config, replicas, { lease, annotations })),
+        ((lease, annotations) =>
+          this.#createLock(start.config, replicas, {
+            lease,
+            annotations,
+            isInUse: () => this.#formers.removals.isRemoving(keyOf(vcluster)),
+          })),
       leaseAnnotations: () => this.#leaseAnnotations(),
     });
   }

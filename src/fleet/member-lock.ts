@@ -20,6 +20,8 @@ export interface MemberLockOptions {
   readonly lease: NamespacedName;
   /** Written with every claim, and soon after they change. */
   readonly annotations: () => StringMap;
+  /** Another lock of this process has the Lease: it would release it, or delete it, as its own. Default: none does. */
+  readonly isInUse?: () => boolean;
   readonly retryPeriodMs: number;
   readonly clock: Clock;
   readonly random: Random;
@@ -83,7 +85,8 @@ export class MemberLock implements Lock {
 
   /** One attempt, without waiting. */
   async tryAcquire(): Promise<boolean> {
-    return this.#options.replicas.isLive && (await this.#attempt());
+    const { isInUse, replicas } = this.#options;
+    return replicas.isLive && isInUse?.() !== true && (await this.#attempt());
   }
 
   async hold(signal: AbortSignal): Promise<void> {

@@ -48,6 +48,7 @@ export class Removals {
   readonly #queue: WorkQueue;
   /** By namespace and name, in the order of their turns. */
   readonly #known = new Map<string, Map<string, Former>>();
+  readonly #removing = new Set<ObjectKey>();
   #working: Promise<void> | undefined;
 
   constructor(options: RemovalsOptions) {
@@ -87,6 +88,11 @@ export class Removals {
     }
     if (known.size === 0) this.#known.delete(namespace);
     else this.#queue.add(namespace);
+  }
+
+  /** What an earlier vCluster of the name has left is being removed, with its Lease: the next member of the name must not begin before that has ended. */
+  isRemoving(vcluster: ObjectKey): boolean {
+    return this.#removing.has(vcluster);
   }
 
   async stop(): Promise<void> {
@@ -140,6 +146,7 @@ export class Removals {
     for (const [name, former] of turn) {
       known.delete(name);
       known.set(name, former);
+      this.#removing.add(keyIn(name));
     }
     const formers = turn.map(([, former]) => former);
     let removed: ReadonlySet<string> = new Set();
@@ -151,6 +158,7 @@ export class Removals {
       for (const name of removed) known.delete(name);
     } finally {
       await Promise.all(formers.map(({ lock }) => lock.release()));
+      for (const [name] of turn) this.#removing.delete(keyIn(name));
       if (known.size === 0) this.#known.delete(namespace);
     }
     const left = [...known.keys()].filter((name) => isDeleted(keyIn(name)));

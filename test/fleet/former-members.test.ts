@@ -34,8 +34,13 @@ class World implements AsyncDisposable {
   /** What was requested about each namespace. */
   readonly requests = new Map<string, number>();
   readonly live = new Set<string>();
+  /** Lists of Endpoints are answered when it resolves. */
+  listing: Promise<void> | undefined;
   placed = (_key: string): boolean => true;
   readonly #stopping = new AbortController();
+
+  /** Of the member that comes next. */
+  readonly nextLock: (key: string) => MemberLock;
 
   constructor() {
     const { client, clock, discovery } = this.host;
@@ -49,20 +54,25 @@ class World implements AsyncDisposable {
       isExpired: (holder: string) => !this.live.has(holder),
       signal,
     };
+    const createLock = (key: string, isInUse?: () => boolean): MemberLock => {
+      const { namespace, name } = parseKey(key);
+      return new MemberLock({
+        ...parts,
+        replicas,
+        lease: { namespace, name: `endpoint-syncer-${name}` },
+        annotations: () => ({ [FLEET]: 'own' }),
+        ...(isInUse && { isInUse }),
+        retryPeriodMs: 2000,
+      });
+    };
+    this.nextLock = (key) => createLock(key, () => this.formers.removals.isRemoving(key));
     this.formers = new FormerMembers({
       ...parts,
       discoveryClient: counted,
       discovery,
       rules: () => RULES,
       isPlacedHere: (key) => this.placed(key),
-      createLock: ({ host, name }) =>
-        new MemberLock({
-          ...parts,
-          replicas,
-          lease: { namespace: host.namespace, name: `endpoint-syncer-${name}` },
-          annotations: () => ({ [FLEET]: 'own' }),
-          retryPeriodMs: 2000,
-        }),
+      createLock: ({ host, name }) => createLock(`${host.namespace}/${name}`),
       queueMetrics: QUEUE_METRICS,
       signal,
     });
@@ -120,6 +130,8 @@ class World implements AsyncDisposable {
 
   #counted(client: FleetHost['client']): FleetHost['client'] {
     const { requests } = this;
+    // oxlint-disable-next-line no-this-alias -- for the traps
+    const world = this;
     return new Proxy(client, {
       get(target, method: keyof FleetHost['client']) {
         const value: unknown = Reflect.get(target, method);
@@ -128,7 +140,9 @@ class World implements AsyncDisposable {
           const text = JSON.stringify(args.slice(1, 3));
           const [, namespace = ''] = /"namespace":"([^"]+)"/u.exec(text) ?? [];
           requests.set(namespace, (requests.get(namespace) ?? 0) + 1);
-          return Reflect.apply(value, target, args);
+          const answer = (): unknown => Reflect.apply(value, target, args);
+          const isHeld = method === 'list' && (args[0] as { plural?: string }).plural === 'endpoints';
+          return isHeld && world.listing !== undefined ? world.listing.then(answer) : answer();
         };
       },
     });
@@ -167,6 +181,29 @@ test('what an earlier process has left is removed, and nothing of what exists, o
   await world.pass(7 * 60_000);
   expect(world.left('endpoints', 'team-a')).toEqual([]);
   expect(world.left('leases.coordination.k8s.io', 'team-a')).toEqual([]);
+});
+
+test('the next vCluster of a name takes its Lease when the removal of the last one has ended, and keeps it', async () => {
+  const world = new World();
+  const key = 'team-a/again';
+  const holders = (): unknown[] =>
+    world.host.cluster
+      .list('leases.coordination.k8s.io')
+      .map(({ spec }) => (spec as { holderIdentity?: string }).holderIdentity);
+  world.lease(key);
+  world.copy(key, 'web');
+  const listing = Promise.withResolvers<void>();
+  world.listing = listing.promise;
+  await world.start();
+  expect(holders()).toEqual(['endpoint-syncer-replica-1']);
+  world.host.setValues(key, 'sync: {}');
+  const next = world.nextLock(key);
+  expect(await next.tryAcquire()).toBe(false);
+  listing.resolve();
+  await world.pass(0);
+  expect(await next.tryAcquire()).toBe(true);
+  await world.pass(7 * 60_000);
+  expect([next.isHeld, holders()]).toEqual([true, ['endpoint-syncer-replica-1']]);
 });
 
 test.for<[string, (world: World, key: string) => void]>([
