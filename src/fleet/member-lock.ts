@@ -52,8 +52,8 @@ export class MemberLock implements Lock {
   readonly #options: MemberLockOptions;
   #seen: Seen | undefined;
   #claim: Claim | undefined;
-  /** A claim was sent, whatever became of it. */
-  #mayBeStored = false;
+  /** When a claim was last sent, whatever became of it; wall clock. */
+  #sentMs: number | undefined;
   readonly #outage: OutageLog;
 
   constructor(options: MemberLockOptions) {
@@ -106,7 +106,7 @@ export class MemberLock implements Lock {
   async release(): Promise<void> {
     const { clock, replicas, retryPeriodMs } = this.#options;
     this.#claim = undefined;
-    while (this.#mayBeStored && !(await this.#released()) && !replicas.signal.aborted)
+    while (this.#sentMs !== undefined && !(await this.#released()) && !replicas.signal.aborted)
       await sleep(clock, retryPeriodMs, replicas.signal);
   }
 
@@ -115,7 +115,9 @@ export class MemberLock implements Lock {
     const timeoutMs = replicas.signal.aborted ? EXIT_TIMEOUT_MS : undefined;
     return this.#reported(async () => {
       await this.#read(timeoutMs);
-      if (this.holder === this.identity)
+      // A later claim of this replica is that of another lock.
+      const renewedMs = Date.parse(textAt(this.#seen?.spec, 'renewTime'));
+      if (this.holder === this.identity && !(renewedMs > (this.#sentMs ?? 0)))
         await this.#write(
           releasedSpec(this.#seen?.spec ?? {}, microTime(clock.now())),
           annotations(),
@@ -166,11 +168,12 @@ export class MemberLock implements Lock {
   async #take(term: number): Promise<void> {
     const { clock } = this.#options;
     const spec = this.#seen?.lease === undefined ? undefined : this.#seen.spec;
-    const now = microTime(clock.now());
+    const nowMs = clock.now();
+    const now = microTime(nowMs);
     const annotations = this.#options.annotations();
     const noNotes = withoutNotes(this.#seen?.lease, this.identity);
     const claim = claimedSpec(spec, { identity: this.identity, seconds: DURATION_SECONDS, now });
-    this.#mayBeStored = true;
+    this.#sentMs = Math.max(this.#sentMs ?? 0, nowMs);
     await this.#write(claim, { ...annotations, ...noNotes });
     this.#claim = { term, writtenMs: clock.monotonicMs(), annotations };
   }

@@ -102,6 +102,19 @@ test('its own note stays, and changed annotations are written soon, nothing else
   expect(server.holderOf(LEASE.name)).toBe(OURS);
 });
 
+test('a later claim of the same replica is that of another lock, and is not released', async () => {
+  const { clock, holding, lease, lock, running, server } = setUp();
+  await clock.advanceAsync(5000);
+  holding.abort();
+  await clock.advanceAsync(RETRY_MS);
+  const spec = lease()?.['spec'] as JsonObject;
+  server.write({ metadata: { ...LEASE }, spec: { ...spec, renewTime: microTime(clock.now()) } });
+  const released = lock.release();
+  await clock.advanceAsync(5000);
+  await Promise.all([released, running]);
+  expect(server.holderOf(LEASE.name)).toBe(OURS);
+});
+
 test('it is lost in another term of the replica, whose Lease others may have taken in between', async () => {
   const { clock, lock, state, running } = setUp();
   await clock.advanceAsync(5000);
