@@ -130,8 +130,7 @@ class World implements AsyncDisposable {
 
   #counted(client: FleetHost['client']): FleetHost['client'] {
     const { requests } = this;
-    // oxlint-disable-next-line no-this-alias -- for the traps
-    const world = this;
+    const whenListed = (answer: () => unknown): unknown => this.listing?.then(answer) ?? answer();
     return new Proxy(client, {
       get(target, method: keyof FleetHost['client']) {
         const value: unknown = Reflect.get(target, method);
@@ -142,7 +141,7 @@ class World implements AsyncDisposable {
           requests.set(namespace, (requests.get(namespace) ?? 0) + 1);
           const answer = (): unknown => Reflect.apply(value, target, args);
           const isHeld = method === 'list' && (args[0] as { plural?: string }).plural === 'endpoints';
-          return isHeld && world.listing !== undefined ? world.listing.then(answer) : answer();
+          return isHeld ? whenListed(answer) : answer();
         };
       },
     });

@@ -1,22 +1,11 @@
 /** A new kind stands in its own file and in the registry, and vCluster's own switch of it goes. Everything else follows, or is generated. */
 
-import { execFileSync, spawnSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  globSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CopiedTree } from '../support/copied-tree.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const COPIED = ['src', 'scripts', 'config', 'charts', 'docs/reference.md', 'package.json', 'tsconfig.json'];
 
 /** Files of `src` that a new kind may touch. */
 const FILES_MAX = 4;
@@ -169,20 +158,11 @@ process.stdout.write(
 );
 `;
 
-let copy = '';
+let copy: CopiedTree;
 beforeAll(() => {
-  copy = mkdtempSync(join(tmpdir(), 'endpoint-syncer-kind-'));
-  for (const name of COPIED) cpSync(join(ROOT, name), join(copy, name), { recursive: true });
-  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-  writeFileSync(join(copy, 'src/syncer/kinds/ingresses.ts'), KIND);
-  for (const [file, line, other] of BY_HAND) {
-    const text = readFileSync(join(copy, file), 'utf8');
-    if (!text.includes(line)) throw new Error(`${file} has no such line: ${line}`);
-    writeFileSync(join(copy, file), text.replace(line, other));
-  }
-  execFileSync('npm', ['run', '--silent', 'schema', '--', '--write'], { cwd: copy, stdio: 'inherit' });
+  copy = new CopiedTree(BY_HAND, { 'src/syncer/kinds/ingresses.ts': KIND });
 });
-afterAll(() => rmSync(copy, { recursive: true }));
+afterAll(() => copy[Symbol.dispose]());
 
 /** Outside of comments, and of messages about a setting. */
 function filesNaming(key: string): string[] {
@@ -202,14 +182,10 @@ test('no list of kinds stands beside the registry', () => {
 });
 
 test(`a kind touches ${FILES_MAX} files at most, and what is generated`, () => {
-  const names = globSync(['{src,config,charts}/**/*.*', 'scripts/*.ts', 'docs/reference.md'], { cwd: copy });
-  const changed = names.filter((name) => {
-    const before = join(ROOT, name);
-    return !existsSync(before) || readFileSync(join(copy, name), 'utf8') !== readFileSync(before, 'utf8');
-  });
+  const changed = copy.changed();
   const byHand = changed.filter((name) => name.startsWith('src/'));
   expect(byHand.length).toBeLessThanOrEqual(FILES_MAX);
-  expect(changed.toSorted()).toEqual([
+  expect(changed).toEqual([
     'charts/endpoint-syncer/values.schema.json',
     'config/schema.json',
     'docs/reference.md',
@@ -220,28 +196,12 @@ test(`a kind touches ${FILES_MAX} files at most, and what is generated`, () => {
 });
 
 test('no type of another file has to be changed', () => {
-  writeFileSync(
-    join(copy, 'tsconfig.src.json'),
-    JSON.stringify({ extends: './tsconfig.json', include: ['src'] }),
-  );
-  const { status, stdout } = spawnSync(
-    join(ROOT, 'node_modules/.bin/tsc'),
-    ['--noEmit', '-p', 'tsconfig.src.json'],
-    {
-      cwd: copy,
-      encoding: 'utf8',
-    },
-  );
-  expect([status, stdout]).toEqual([0, '']);
+  expect(copy.typeErrors({ include: ['src'] })).toBe('');
 });
 
 test('each of those that ask for kinds knows it', () => {
-  writeFileSync(join(copy, 'src/use.ts'), USE);
-  const printed = execFileSync(process.execPath, ['--no-warnings', '--no-node-snapshot', 'src/use.ts'], {
-    cwd: copy,
-    encoding: 'utf8',
-  });
-  expect(JSON.parse(printed)).toEqual({
+  copy.write('src/use.ts', USE);
+  expect(copy.run('src/use.ts')).toEqual({
     synced: ['Endpoints', 'EndpointSlice', 'Ingress'],
     byDefault: [],
     unmatchable: [

@@ -1,22 +1,7 @@
 /** A new mode of a patch stands in its own file, where patches are compiled, and in the schema of an entry. */
 
-import { execFileSync, spawnSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  globSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-
-const ROOT = join(import.meta.dirname, '..', '..', '..');
-const COPIED = ['src', 'scripts', 'config', 'charts', 'docs/reference.md', 'package.json', 'tsconfig.json'];
+import { CopiedTree } from '../../support/copied-tree.ts';
 
 /** Files of `src` that a new mode may touch. */
 const FILES_MAX = 4;
@@ -101,29 +86,16 @@ process.stdout.write(
 );
 `;
 
-let copy = '';
+let copy: CopiedTree;
 beforeAll(() => {
-  copy = mkdtempSync(join(tmpdir(), 'endpoint-syncer-mode-'));
-  for (const name of COPIED) cpSync(join(ROOT, name), join(copy, name), { recursive: true });
-  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-  writeFileSync(join(copy, 'src/syncer/patch/prefix.ts'), MODE);
-  for (const [file, line, other] of BY_HAND) {
-    const text = readFileSync(join(copy, file), 'utf8');
-    if (!text.includes(line)) throw new Error(`${file} has no such line: ${line}`);
-    writeFileSync(join(copy, file), text.replace(line, other));
-  }
-  execFileSync('npm', ['run', '--silent', 'schema', '--', '--write'], { cwd: copy, stdio: 'inherit' });
+  copy = new CopiedTree(BY_HAND, { 'src/syncer/patch/prefix.ts': MODE });
 });
-afterAll(() => rmSync(copy, { recursive: true }));
+afterAll(() => copy[Symbol.dispose]());
 
 test(`a mode touches ${FILES_MAX} files at most, and what is generated`, () => {
-  const names = globSync(['{src,config,charts}/**/*.*', 'scripts/*.ts', 'docs/reference.md'], { cwd: copy });
-  const changed = names.filter((name) => {
-    const before = join(ROOT, name);
-    return !existsSync(before) || readFileSync(join(copy, name), 'utf8') !== readFileSync(before, 'utf8');
-  });
+  const changed = copy.changed();
   expect(changed.filter((name) => name.startsWith('src/')).length).toBeLessThanOrEqual(FILES_MAX);
-  expect(changed.toSorted()).toEqual([
+  expect(changed).toEqual([
     'charts/endpoint-syncer/values.schema.json',
     'config/schema.json',
     'docs/reference.md',
@@ -134,26 +106,13 @@ test(`a mode touches ${FILES_MAX} files at most, and what is generated`, () => {
 });
 
 test('no type of another file has to be changed', () => {
-  writeFileSync(
-    join(copy, 'tsconfig.src.json'),
-    JSON.stringify({ extends: './tsconfig.json', include: ['src'] }),
-  );
-  const args = ['--noEmit', '-p', 'tsconfig.src.json'];
-  const { status, stdout } = spawnSync(join(ROOT, 'node_modules/.bin/tsc'), args, {
-    cwd: copy,
-    encoding: 'utf8',
-  });
-  expect([status, stdout]).toEqual([0, '']);
+  expect(copy.typeErrors({ include: ['src'] })).toBe('');
 });
 
 test('it is checked, applied in both directions, traced, and part of the version of the rules', () => {
-  writeFileSync(join(copy, 'src/use.ts'), USE);
-  const printed = execFileSync(process.execPath, ['--no-warnings', '--no-node-snapshot', 'src/use.ts'], {
-    cwd: copy,
-    encoding: 'utf8',
-  });
+  copy.write('src/use.ts', USE);
   const modes = 'expression, labels, prefix or reference';
-  expect(JSON.parse(printed)).toEqual({
+  expect(copy.run('src/use.ts')).toEqual({
     toHost: ['prefix', 'team-b'],
     toVirtual: ['prefix', 'b'],
     failed: ['prefix', 'must be a text'],
