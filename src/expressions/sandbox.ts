@@ -45,9 +45,9 @@ export interface SandboxOptions {
 }
 
 export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const sandbox = new ProcessSandbox(options);
-  if (options.localEvaluation !== true) return sandbox;
   const { programs, vcluster, names = singleNamespace(vcluster), metrics } = options;
+  const sandbox = new ProcessSandbox({ ...options, names });
+  if (options.localEvaluation !== true) return sandbox;
   return new LocalFirst(sandbox, {
     programs,
     vcluster,
@@ -70,10 +70,10 @@ class ProcessSandbox implements Sandbox {
   readonly #isolate: IsolateSource;
   #isClosed = false;
 
-  constructor(options: SandboxOptions) {
+  constructor(options: SandboxOptions & { readonly names: NamingRules }) {
     this.#options = options;
     this.#memo = options.limits.memoBytes > 0 ? new Memo(options.limits.memoBytes) : undefined;
-    const { vcluster, names = singleNamespace(vcluster), limits, clock, logger, metrics, shared } = options;
+    const { vcluster, names, limits, clock, logger, metrics, shared } = options;
     this.#processes =
       shared?.processes ?? new SandboxProcesses({ ...options, memoryBytes: limits.memoryBytes });
     const parts = {
