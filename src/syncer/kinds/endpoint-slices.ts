@@ -10,6 +10,7 @@ import {
 } from '../../kube/object.ts';
 import { isJsonObject, objectField, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { asStored, isEmpty, listAt, memberOf } from '../translate/content.ts';
+import { recordOf } from '../translate/last-synced.ts';
 import { mapElements, mapTargetRef, podReferences, type MapTargetRef } from '../translate/pod-references.ts';
 import type {
   ConcretePath,
@@ -32,6 +33,7 @@ import {
   scalars,
   serviceGate,
   type GateReason,
+  type Recreation,
   type Relations,
   type SyncableKind,
   type SyncedKind,
@@ -179,7 +181,7 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
     keysOfService: (service, virtual) => virtual.byIndex(BY_SERVICE, service),
     gate: (virtual, service, gateOptions) => exclusion(virtual, options) ?? serviceGate(service, gateOptions),
     unmappedNamespace,
-    needsRecreation,
+    recreationOf,
     hasStandIn: (wanted, actual) => !isForOtherReaders(wanted, actual),
     noticesOf(virtual) {
       const service = serviceKeyOf(virtual);
@@ -202,10 +204,19 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
 
 /** The address type is immutable. kube-proxy keeps the addresses of a slice by its Service, so that one that moves stays in the old Service as well.
  * A controller cannot update a slice that is its own no longer, and then makes no other one for the Service either: it has to see a deletion. */
-function needsRecreation(wanted: KubeObject, actual: KubeObject): boolean {
+function recreationOf(wanted: KubeObject, actual: KubeObject, virtual: KubeObject): Recreation {
   const manager = actual.metadata.labels?.[MANAGED_BY] ?? OURS;
   const isOtherManager = manager !== OURS && wanted.metadata.labels?.[MANAGED_BY] !== manager;
-  return isForOtherReaders(wanted, actual) || isOtherManager;
+  if (isOtherManager || wanted['addressType'] !== actual['addressType']) return 'always';
+  const isMoved = isForOtherReaders(wanted, actual) && !isLabelledByVcluster(actual, virtual);
+  return isMoved ? 'forReaders' : 'never';
+}
+
+/** vCluster labels its copies, this one too, with the name that the Service has in the virtual cluster, and deletes the virtual slice whose copy is
+ * deleted. What the readers keep, they keep under the name of a Service that the host does not have: with one, the copy is refused. */
+function isLabelledByVcluster(actual: KubeObject, virtual: KubeObject): boolean {
+  const service = actual.metadata.labels?.[SERVICE_NAME];
+  return recordOf(actual) !== undefined && service === virtual.metadata.labels?.[SERVICE_NAME];
 }
 
 /** The addresses are those of another Service or family. */
