@@ -5,6 +5,7 @@ import {
   keyOf,
   objectKey,
   type KubeObject,
+  type ManagedFieldsEntry,
   type ObjectKey,
   type StringMap,
 } from '../../kube/object.ts';
@@ -62,6 +63,8 @@ const GENERATED: Readonly<Record<string, GateReason>> = {
 };
 /** Replaces the name of the mirroring controller on copies: the host's mirroring controller would adopt them. */
 const OURS = 'endpoint-syncer';
+/** The field manager of vCluster. */
+const VCLUSTER = 'vcluster';
 const ENDPOINTS_MEMBER = 'endpoints';
 const PORTS_MEMBER = 'ports';
 export const BY_SERVICE = 'service';
@@ -213,10 +216,19 @@ function recreationOf(wanted: KubeObject, actual: KubeObject, virtual: KubeObjec
 }
 
 /** vCluster labels its copies, this one too, with the name that the Service has in the virtual cluster, and deletes the virtual slice whose copy is
- * deleted. What the readers keep, they keep under the name of a Service that the host does not have: with one, the copy is refused. */
+ * deleted. What readers keep, they keep under the name of a Service that the host does not have: with one, the copy is deleted before this is asked. */
 function isLabelledByVcluster(actual: KubeObject, virtual: KubeObject): boolean {
   const service = actual.metadata.labels?.[SERVICE_NAME];
-  return recordOf(actual) !== undefined && service === virtual.metadata.labels?.[SERVICE_NAME];
+  const isVirtual = service === virtual.metadata.labels?.[SERVICE_NAME];
+  return isVirtual && recordOf(actual) !== undefined && isWrittenLastBy(VCLUSTER, actual);
+}
+
+/** Times are whole seconds: another writer of the same second does not count. */
+function isWrittenLastBy(manager: string, { metadata: { managedFields = [] } }: KubeObject): boolean {
+  const lastMs = (of: readonly ManagedFieldsEntry[]): number =>
+    Math.max(0, ...of.map(({ time = '' }) => Date.parse(time) || 0));
+  const own = managedFields.filter((entry) => entry.manager === manager);
+  return own.length > 0 && lastMs(own) === lastMs(managedFields);
 }
 
 /** The addresses are those of another Service or family. */

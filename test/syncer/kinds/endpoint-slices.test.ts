@@ -155,13 +155,58 @@ describe('a copy is deleted and created again', () => {
     expect(kind.recreationOf(next, now, VIRTUAL)).toBe('always');
   });
 
-  test.each<[string, string, StringMap, Recreation]>([
-    ['vCluster has labelled it with the name of the virtual Service', 'web', RECORD, 'never'],
-    ['that name is on a copy which this program never wrote', 'web', {}, 'forReaders'],
-    ['a client of the host has moved it', 'api', RECORD, 'forReaders'],
-  ])('where %s: %s', (_, name, annotations, recreation) => {
+  test.each<[string, string, StringMap, readonly [string, number][], Recreation]>([
+    [
+      'vCluster labels it with the name of the virtual Service',
+      'web',
+      RECORD,
+      [
+        [OURS, 1],
+        ['vcluster', 2],
+      ],
+      'never',
+    ],
+    [
+      'vCluster does within the second of our write',
+      'web',
+      RECORD,
+      [
+        [OURS, 1],
+        ['vcluster', 1],
+      ],
+      'never',
+    ],
+    ['that name is on a copy that this program never wrote', 'web', {}, [['vcluster', 2]], 'forReaders'],
+    [
+      'a client of the host sets that name',
+      'web',
+      RECORD,
+      [
+        ['vcluster', 1],
+        [OURS, 2],
+        ['kubectl', 3],
+      ],
+      'forReaders',
+    ],
+    ['nothing says who has set that name', 'web', RECORD, [], 'forReaders'],
+    [
+      'vCluster sets another name',
+      'api',
+      RECORD,
+      [
+        [OURS, 1],
+        ['vcluster', 2],
+      ],
+      'forReaders',
+    ],
+  ])('where %s: %s', (_, name, annotations, writes, recreation) => {
     const next = slice({ [SERVICE_NAME]: 'web-x-shop-x-suffix' });
-    const now = { metadata: { ...slice({ [SERVICE_NAME]: name }).metadata, annotations } };
+    const managedFields = writes.map(([manager, second]) => ({
+      manager,
+      operation: 'Update',
+      time: `2026-01-01T00:00:0${second}Z`,
+    }));
+    const now = { metadata: { ...slice({ [SERVICE_NAME]: name }).metadata, annotations, managedFields } };
     expect(kind.recreationOf(next, now, VIRTUAL)).toBe(recreation);
   });
 });
