@@ -109,7 +109,7 @@ function nameOfAnother(fields: Fields): Finding[] {
   if (name === '' || vcluster === undefined || vcluster === name) return [];
   const message =
     `the Secret ${secret} is that of the vCluster "${vcluster}", and the name here is "${name}": ` +
-    `the copies of that vCluster are not found under it, and are made a second time; set it to ${vcluster}`;
+    `the copies of that vCluster are not found under it, and are made a second time; set it to ${vcluster}, or correct endpointSyncer.virtual.secret`;
   return [warningAtValue(pathOf('endpointSyncer.name'), message)];
 }
 
