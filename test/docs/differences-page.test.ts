@@ -54,10 +54,6 @@ const PROOFS: Readonly<Record<string, readonly [file: string, title: string]>> =
     'syncer/patch/check-patch.test.ts',
     'jsonpath-plus reads names, indices, wildcards and keys in brackets as this program does',
   ],
-  'patches need a license': [
-    'scenarios/patches.ts',
-    'of all modes are applied towards the host, and the virtual object is not changed',
-  ],
   '`spec.key`': [
     'access-keys/keys/stored-key.test.ts',
     'writing the same object again is a no-op, with or without the secrets',

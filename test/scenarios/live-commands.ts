@@ -489,6 +489,35 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       expect(await run(world, ['cleanup', '--yes'])).toMatchObject({ code: 0, out: '' });
     });
 
+    test('deletes no copy while vCluster syncs the kind, and would delete the object with it', async () => {
+      await using world = await newWorld();
+      await world.createVirtual('default/web');
+      const daemon = await world.startSync();
+      await world.settle(daemon);
+      await daemon.stop();
+      const values = (isEnabled: boolean): KubeObject => ({
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: `vc-config-${world.vcluster}`, namespace: world.hostNamespace },
+        data: { 'config.yaml': btoa(`sync: {toHost: {endpoints: {enabled: ${isEnabled}}}}`) },
+      });
+      await world.host.create('Secret', values(true));
+      const full = await hostState(world);
+      const refused = await run(world, ['cleanup', '--yes']);
+      const why = `Secret "${world.hostNamespace}/vc-config-${world.vcluster}" enables sync.toHost.endpoints, so vCluster would delete`;
+      expect([refused.code, refused.out, refused.err]).toEqual([
+        1,
+        '',
+        expect.stringContaining(`error: ${why}`),
+      ]);
+      const listed = await run(world, ['cleanup', '--dry-run']);
+      expect([listed.code, listed.err]).toEqual([0, expect.stringContaining(`warning: ${why}`)]);
+      expect(await hostState(world)).toEqual(full);
+      await world.host.merge('Secret', [world.hostNamespace, `vc-config-${world.vcluster}`], values(false));
+      expect((await run(world, ['cleanup', '--yes'])).code).toBe(0);
+      expect(await world.host.find('Endpoints', ...world.hostKey('default/web'))).toBeUndefined();
+    });
+
     test('deletes copies that a tenant keeps from the sync', async () => {
       await using world = await newWorld();
       const labels = { 'vcluster.loft.sh/skip-backsync': 'true' };

@@ -130,6 +130,91 @@ test('the label of a slice that names its Service does not grow when vCluster st
   expect(lines.findLast((line) => line.includes(' wrote virtual endpointslices shop/web @'))).toContain(
     '"kubernetes.io/service-name":"web"',
   );
+  expect(lines.filter((line) => line.includes(' deleted virtual endpointslices shop/web '))).toEqual([]);
+});
+
+/** What makes the daemon delete a copy, while vCluster syncs it as well: the object stays, because by vCluster's values it is known. */
+const PLURALS = ['endpoints', 'endpointslices'] as const;
+const SERVICE = { kind: 'service', side: 'virtual', object: 0 } as const;
+const LABEL = { kind: 'label', plural: 'endpointslices', side: 'virtual', object: 0 } as const;
+const DELETING: readonly (readonly [
+  string,
+  (typeof PLURALS)[number],
+  Partial<Settings>,
+  readonly Operation[],
+])[] = [
+  ...PLURALS.flatMap((plural) => {
+    const gone = { kind: 'delete', side: 'virtual', plural, object: 0 } as const;
+    return [
+      [
+        'the object is created again at once',
+        plural,
+        {},
+        [
+          { atMs: START_MS + 5000, ...gone },
+          { atMs: START_MS + 5010, ...PUT, plural },
+        ],
+      ],
+      [
+        'its Service gets a selector, and loses it',
+        plural,
+        {},
+        [
+          { atMs: START_MS + 5000, ...SERVICE, form: 'selector' },
+          { atMs: START_MS + 5001, ...SERVICE, form: 'plain' },
+        ],
+      ],
+      [
+        'its Service goes, which is required, and comes back',
+        plural,
+        { requiresService: true },
+        [
+          { atMs: START_MS + 5000, ...SERVICE, form: 'absent' },
+          { atMs: START_MS + 5030, ...SERVICE, form: 'plain' },
+          { atMs: START_MS + 5040, ...PUT, plural },
+        ],
+      ],
+    ] as const;
+  }),
+  [
+    'it moves to another Service',
+    'endpointslices',
+    {},
+    [{ atMs: START_MS + 5000, ...LABEL, key: 'kubernetes.io/service-name', value: 'db' }],
+  ],
+  [
+    'it loses its Service, and gets it back',
+    'endpointslices',
+    {},
+    [
+      { atMs: START_MS + 5000, ...LABEL, key: 'kubernetes.io/service-name', value: null },
+      { atMs: START_MS + 5500, ...LABEL, key: 'kubernetes.io/service-name', value: 'web' },
+    ],
+  ],
+  [
+    'it is managed by another controller',
+    'endpointslices',
+    {},
+    [
+      { atMs: START_MS + 5000, ...LABEL, key: 'endpointslice.kubernetes.io/managed-by', value: 'custom' },
+      { atMs: START_MS + 6000, ...LABEL, key: 'endpointslice.kubernetes.io/managed-by', value: 'other' },
+    ],
+  ],
+];
+
+test.each(DELETING)('where %s, no %s are lost because of the daemon', async (_, plural, settings, more) => {
+  const { violations } = await run(
+    [
+      ...SERVICES,
+      { atMs: 1000, ...SERVICE, object: 1, form: 'plain' },
+      { atMs: 2000, kind: 'vcluster', plurals: PLURALS },
+      { atMs: START_MS, ...PUT, plural },
+      ...more,
+      { atMs: START_MS + MINUTE_MS, kind: 'vcluster', plurals: [] },
+    ],
+    { ...settings, syncedByVcluster: PLURALS },
+  );
+  expect(violations).toEqual([]);
 });
 
 test('vCluster’s copies of slices that are mirrored from Endpoints are left to the host’s controller', async () => {

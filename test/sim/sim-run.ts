@@ -13,6 +13,7 @@ import { LostCopies } from './checks/lost-copies.ts';
 import { isOptedOut, type World } from './checks/naive-model.ts';
 import { watchProvenance, type Provenance } from './checks/provenance.ts';
 import { isMarking } from './checks/deleters.ts';
+import { watchVclusterDeletions } from './checks/vcluster-deletions.ts';
 import { settledProblems } from './checks/settled.ts';
 import { deletionLimit, watchTermination } from './checks/termination.ts';
 import { simConfig, type Settings } from './daemon/sim-config.ts';
@@ -113,6 +114,12 @@ class SimRun {
       violation,
     });
     watchContestedSlices(this.#clusters, violation);
+    watchVclusterDeletions(this.#clusters, {
+      known: () => this.#settings.syncedByVcluster,
+      names: () => this.#settings,
+      nowMs: () => this.#clock.nowMs,
+      violation,
+    });
     watchTermination(this.#clusters, violation);
     this.#daemons = this.#createDaemons(violation);
     for (const cluster of Object.values(this.#clusters))
@@ -137,6 +144,8 @@ class SimRun {
   async #settle(): Promise<void> {
     this.#faults.rates = CALM;
     this.#vcluster.restart([]);
+    if (this.#settings.syncedByVcluster.length > 0)
+      this.#configure({ kind: 'configure', settings: { syncedByVcluster: [] }, isRestart: false });
     this.#endAdmission(this.#clusters.host.admission);
     this.#removeFinalizers();
     await this.#advance(this.#clock.nowMs + NAMESPACE_MS);
@@ -321,7 +330,7 @@ class SimRun {
     }
   }
 
-  #configure({ settings, isRestart }: Extract<Operation, { kind: 'configure' }>): void {
+  #configure({ settings, isRestart }: Omit<Extract<Operation, { kind: 'configure' }>, 'atMs'>): void {
     this.#settings = { ...this.#settings, ...settings };
     this.#configuredAtMs = this.#clock.nowMs;
     // The imports of a kind that no copy names any more were being deleted when the process ended.

@@ -87,6 +87,10 @@ describe('beside a whole vCluster', () => {
     ] as const)
       await virtual.merge(kind, ['default', name], { metadata: { annotations: { [OWNER]: owner } } });
   };
+  const setService = (name: string): Promise<unknown> =>
+    virtual.merge('EndpointSlice', ['default', 'own'], {
+      metadata: { labels: { 'kubernetes.io/service-name': name } },
+    });
   const tenantsOwners = async (): Promise<unknown[]> => [
     ownerOf(await virtual.get('Endpoints', 'default', 'db')),
     ownerOf(await virtual.get('EndpointSlice', 'default', 'own')),
@@ -212,6 +216,35 @@ describe('beside a whole vCluster', () => {
     expect(longest).toBeLessThanOrEqual('team-payments'.length);
     // Corrections after 1, 2, 4, … s, on both sides of three objects; thousands without the back-off.
     expect(written.flat().length).toBeLessThan(40);
+  });
+
+  test('what a tenant moves or creates again stays in the virtual cluster while both sync', async () => {
+    await virtual.create('Service', service('default/again'));
+    await virtual.create('Endpoints', endpoints('default/again'));
+    const again = `again-x-default-x-${VCLUSTER}`;
+    await vcluster.host.when('Endpoints', [TEAM_A.namespace, again]);
+    const both = await (await vcluster.startSidecar('--beside-vcluster=force')).ready(120_000);
+    const uidOf = async (kind: KindName, name: string): Promise<unknown> =>
+      (await virtual.find(kind, 'default', name))?.metadata.uid;
+    await virtual.delete('Endpoints', 'default', 'again');
+    await virtual.create('Endpoints', endpoints('default/again'));
+    await setService('db');
+    const tenants = async () => [await uidOf('Endpoints', 'again'), await uidOf('EndpointSlice', 'own')];
+    const written = await tenants();
+    const startedMs = performance.now();
+    const found = await eventually(
+      tenants,
+      (now) => now.join() !== written.join() || performance.now() - startedMs > CONTENTION_MS,
+      { timeoutMs: 4 * CONTENTION_MS },
+    );
+    expect(found).toEqual(written);
+    await vcluster.host.when(
+      'Endpoints',
+      [TEAM_A.namespace, again],
+      ({ metadata }) => metadata.annotations?.['vcluster.loft.sh/object-uid'] === written[0],
+    );
+    await setService('cache');
+    await both.stop();
   });
 
   test('vCluster takes the copies back: same uid, its own content', async () => {

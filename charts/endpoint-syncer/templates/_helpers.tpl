@@ -51,7 +51,7 @@ release: {{ include "endpoint-syncer.vcluster" . }}
 
 {{- define "endpoint-syncer.vcluster" -}}
 {{- if include "endpoint-syncer.isFleet" . }}{{ include "endpoint-syncer.checkFleet" . }}{{ end }}
-{{- required "config.endpointSyncer.name is required: the name of the virtual cluster" (dig "endpointSyncer" "name" "" .Values.config) }}
+{{- required (printf "config.endpointSyncer.name is required: the name of the virtual cluster; the keys of config are %s" (keys .Values.config | sortAlpha | join ", ")) (dig "endpointSyncer" "name" "" .Values.config) }}
 {{- end }}
 
 {{- define "endpoint-syncer.serviceAccountName" -}}

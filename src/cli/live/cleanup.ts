@@ -8,13 +8,18 @@ import {
   keyOf,
   NAMESPACES,
   objectKey,
+  SECRETS,
   type KubeObject,
   type NamespacedName,
   type Resource,
 } from '../../kube/object.ts';
 import { LEASES } from '../../kube/lease.ts';
 import { isConflict, isForbidden, isNotFound } from '../../kube/status-error.ts';
-import type { ClusterName } from '../../kube/types.ts';
+import type { ClusterClient, ClusterName } from '../../kube/types.ts';
+import { readDocument } from '../../config-file/document.ts';
+import { secretText, VALUES_KEY, valuesSecret } from '../../fleet/vcluster.ts';
+import type { Config } from '../../syncer/config/config.ts';
+import { syncedByVcluster } from '../../syncer/config/warnings.ts';
 import { SYNCABLE_KINDS, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { addConfigOptions } from '../config-options.ts';
@@ -93,6 +98,7 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
       `left Lease "${objectKey(daemon.object)}", by which --vcluster finds the configuration: delete it with kubectl after the last cleanup`,
     );
   if (deletable.length === 0) tell('nothing to delete');
+  if (!(await leavesVclusters(deletable, connection, flags))) return 1;
   if (flags.dryRun === true) {
     process.stdout.write(listingOf(deletable, flags.output));
     return 0;
@@ -132,6 +138,42 @@ function reportDaemon({ lease }: DaemonState, { dryRun = false }: CleanupFlags):
     : 'stop all replicas first';
   tell(`${dryRun ? 'warning' : 'error'}: ${held}; ${what}`);
   return dryRun;
+}
+
+/** False after an error: vCluster deletes the virtual object of a copy that another client deletes, while it syncs the kind. */
+async function leavesVclusters(
+  deletable: readonly CreatedObject[],
+  { config, clusters }: Connection,
+  { dryRun = false }: CleanupFlags,
+): Promise<boolean> {
+  const shared = await syncedByVclusterOf(config, clusters.host);
+  const keys = SYNCABLE_KINDS.filter(
+    ({ key, resource }) =>
+      shared.keys.includes(key) &&
+      deletable.some((one) => one.cluster === 'host' && one.resource.plural === resource.plural),
+  ).map(({ key }) => `sync.toHost.${key}`);
+  if (keys.length === 0) return true;
+  tell(
+    `${dryRun ? 'warning' : 'error'}: ${shared.file} enables ${keys.join(' and ')}, so vCluster would delete the objects of the virtual cluster together with these copies; disable that in vCluster's values first, or leave the copies to vCluster`,
+  );
+  return dryRun;
+}
+
+/** By the values that vCluster runs with, or where they cannot be read, by those of the configuration. */
+async function syncedByVclusterOf(
+  { name, host: { namespace }, sync, vclusterConfig }: Config,
+  host: ClusterClient,
+): Promise<{ readonly keys: readonly string[]; readonly file: string }> {
+  const key = valuesSecret({ namespace, name });
+  const secret = await reaching('host', () =>
+    host.get(SECRETS, key).catch((error: unknown) => {
+      if (isForbidden(error) || isNotFound(error)) return undefined;
+      throw error;
+    }),
+  );
+  if (secret === undefined) return { keys: sync.syncedByVcluster ?? [], file: vclusterConfig };
+  const file = `Secret "${keyOf(key)}"`;
+  return { keys: syncedByVcluster(readDocument(file, secretText(secret, VALUES_KEY)).value), file };
 }
 
 /** False after an error: what this configuration does not keep may be in use. */

@@ -12,6 +12,7 @@ import {
   type IgnoreReason,
   isOptedOut,
   SKIP_BACKSYNC,
+  SYNCED_BY_VCLUSTER,
 } from '../../syncer/reconcile/decide.ts';
 import { patchErrorLine } from '../output/terminal.ts';
 import type { ObjectPlan, ReferencePlan } from '../../syncer/rehearsal.ts';
@@ -287,11 +288,15 @@ function dueSentence(plan: ObjectPlan, decision: Decision, what: string): string
     return `${what}: ${hostOf(plan)}, which the host's endpoints controller created, is about to be taken over`;
   const { host } = plan.seen;
   const update = plan.changes.find((change) => change.cluster === 'host')?.after;
-  if (host !== undefined && update !== undefined && plan.kind.needsRecreation(update, host))
+  if (host !== undefined && update !== undefined && isReplaced(plan, update, host))
     return `${what}: ${hostOf(plan)} is about to be deleted and created again: it cannot be updated in place`;
   if (clusters.has('virtual'))
     return `${what} is not in sync: a change on the host is about to be copied to the virtual cluster`;
   return `${what} is not in sync: ${hostOf(plan)} is about to be updated`;
+}
+
+function isReplaced({ kind, seen: { virtual } }: ObjectPlan, wanted: KubeObject, host: KubeObject): boolean {
+  return virtual !== undefined && kind.recreationOf(wanted, host, virtual) !== 'never';
 }
 
 const REASONS = { create: 'no host copy', update: 'differs', takeOver: 'taken over' } as const;
@@ -338,6 +343,7 @@ function whyIgnored(
     'never synced': 'is never synced: it describes the API server itself, and the host has its own',
     'controlled by another': `is not synced: ${CONTROLLED_BY} on ${owner} assigns it to another controller${copy}; remove it to resume syncing`,
     'skip-backsync': `no longer exists, and ${SKIP_BACKSYNC} on the host copy keeps that copy`,
+    [SYNCED_BY_VCLUSTER]: `is not copied by this configuration, but vCluster's values sync it${copy}: vCluster would delete the object with it`,
     'gone on both sides': 'exists neither in the virtual cluster nor on the host',
     'service has a selector': `is not copied: ${selectorReason({ seen, kind }, service, syncsServices)}`,
     'no service': `is not copied: there is no ${service}, and endpointSyncer.requireService is true`,

@@ -140,7 +140,7 @@ export async function kubeconfigFromSecret(
 export class MissingSecretError extends TerminalError {
   constructor(source: string, cause: StatusError) {
     super(
-      `${source} does not exist: vCluster writes vc-NAME after its start; if yours has another name, set endpointSyncer.virtual.secret`,
+      `${source} does not exist: vCluster writes vc-NAME into its own namespace after its start; check endpointSyncer.name and the namespace, or set endpointSyncer.virtual.secret if yours has another name`,
       { cause },
     );
   }

@@ -18,7 +18,7 @@ import type { syncerSchema } from './schema-syncer.ts';
 
 /** What the engine needs of vCluster's own format, `sync` and `experimental`. */
 export interface SyncConfig extends Readonly<Record<SyncedKey, KindSettings>> {
-  /** The keys of the kinds that both can sync and that vCluster's own values enable; undefined without these values. */
+  /** The keys of the kinds that both can sync, and that vCluster's own values enable; undefined without these values. */
   readonly syncedByVcluster: readonly string[] | undefined;
   readonly namespaces: NamespaceMode;
   /** Keys of `sync.toHost` whose `enabled` is true, vCluster's names: `secrets`, `configMaps`, … */

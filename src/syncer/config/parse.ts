@@ -92,7 +92,8 @@ function configOf(
     companion: NO_COMPANION,
     sync: {
       ...syncConfig({ sync, experimental }, vclusterValues),
-      syncedByVcluster: vcluster && syncedByVcluster(vcluster),
+      syncedByVcluster:
+        vcluster === undefined || isOtherFile(vcluster, defaults) ? undefined : syncedByVcluster(vcluster),
     },
     vclusterValues,
   };

@@ -269,7 +269,7 @@ const syncFields = {
   workers: count('Number of objects that are synced concurrently.', { min: 1, max: 256 }, 10),
   services,
   besideVcluster: choice(
-    "What a start does if vCluster's own values sync the same kind: refuse, or force to start nevertheless.",
+    "What a start does if vCluster's own values sync the same kind: refuse, or force to start nevertheless, and leave the deletion of copies to vCluster.",
     ['refuse', 'force'],
     'refuse',
   ),

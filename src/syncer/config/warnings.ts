@@ -14,10 +14,10 @@ import { knownKeys } from '../../config-file/schema-check.ts';
 import { keyMatcher } from '../../kube/names.ts';
 import { misspeltKeys, misspeltSections } from '../../shared-config/shared.ts';
 import { vclusterDefaults } from '../../shared-config/vcluster-values.ts';
-import { isSharedKey, kindsAt, SHARED_KEYS } from '../kinds/synced-kinds.ts';
+import { isSharedKey, kindsAt, SHARED_KEYS, SYNCED_KEYS } from '../kinds/synced-kinds.ts';
 import { syncSections } from './schema.ts';
 import { EXCLUDED_ANNOTATIONS } from './schema-syncer.ts';
-import { isEnabled, patchedKeys } from './sync-fields.ts';
+import { isEnabled, patchedKeys, syncsServices } from './sync-fields.ts';
 
 /**
  * `own` is the configuration file alone, `merged` with vCluster's values below it, both without empty keys; `defaults` is vCluster's whole
@@ -42,11 +42,11 @@ export function configWarnings(
 
 const FILES = ['endpointSyncer.virtual.kubeconfig', 'endpointSyncer.host.kubeconfig'];
 
-/** The keys of the kinds that vCluster syncs by its values, which have no empty keys. */
+/** The keys of the kinds that vCluster syncs by its values, which have no empty keys, of those that this program can sync. */
 export function syncedByVcluster(vcluster: JsonObject): readonly string[] {
   const [theirs, defaults] = [new Fields(vcluster), new Fields(vclusterDefaults())];
   const isOn = (name: string): boolean => theirs.isOn(name, defaults.isOn(name));
-  return SHARED_KEYS.filter((key) => isOn(`sync.toHost.${key}.enabled`));
+  return SYNCED_KEYS.filter((key) => isOn(`sync.toHost.${key}.enabled`));
 }
 
 /**
@@ -68,7 +68,18 @@ export function vclusterFindings(merged: JsonObject, vcluster: JsonObject, isSta
     const there = `vCluster syncs ${kind} too: set it to false in vCluster's values`;
     findings.push({ ...add(pathOf(name), there), file: 'base' });
   }
+  findings.push(...services(fields, shared, isError));
   return [...findings, ...syncedByNone(fields, shared), ...mirroredSlices(fields, theirs)];
+}
+
+function services(fields: Fields, byVcluster: readonly string[], isError: boolean): Finding[] {
+  const isSyncedHere = syncsServices(fields) && isEnabled(fields, 'services');
+  if (!isSyncedHere || !byVcluster.includes('services')) return [];
+  const add = isError ? errorAtValue : warningAtValue;
+  const message =
+    'this program syncs Services, and so does vCluster: set it to vcluster, ' +
+    "disable sync.toHost.services in vCluster's values, or set endpointSyncer.besideVcluster to force";
+  return [{ ...add(pathOf('endpointSyncer.services'), message), file: 'own' }];
 }
 
 function syncedByNone(fields: Fields, shared: readonly string[]): Finding[] {
@@ -98,7 +109,7 @@ function nameOfAnother(fields: Fields): Finding[] {
   if (name === '' || vcluster === undefined || vcluster === name) return [];
   const message =
     `the Secret ${secret} is that of the vCluster "${vcluster}", and the name here is "${name}": ` +
-    `the copies of that vCluster are not found under it, and are made a second time; set it to ${vcluster}`;
+    `the copies of that vCluster are not found under it, and are made a second time; set it to ${vcluster}, or correct endpointSyncer.virtual.secret`;
   return [warningAtValue(pathOf('endpointSyncer.name'), message)];
 }
 

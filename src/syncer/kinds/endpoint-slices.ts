@@ -5,11 +5,13 @@ import {
   keyOf,
   objectKey,
   type KubeObject,
+  type ManagedFieldsEntry,
   type ObjectKey,
   type StringMap,
 } from '../../kube/object.ts';
 import { isJsonObject, objectField, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { asStored, isEmpty, listAt, memberOf } from '../translate/content.ts';
+import { recordOf } from '../translate/last-synced.ts';
 import { mapElements, mapTargetRef, podReferences, type MapTargetRef } from '../translate/pod-references.ts';
 import type {
   ConcretePath,
@@ -32,6 +34,7 @@ import {
   scalars,
   serviceGate,
   type GateReason,
+  type Recreation,
   type Relations,
   type SyncableKind,
   type SyncedKind,
@@ -60,6 +63,8 @@ const GENERATED: Readonly<Record<string, GateReason>> = {
 };
 /** Replaces the name of the mirroring controller on copies: the host's mirroring controller would adopt them. */
 const OURS = 'endpoint-syncer';
+/** The field manager of vCluster. */
+const VCLUSTER = 'vcluster';
 const ENDPOINTS_MEMBER = 'endpoints';
 const PORTS_MEMBER = 'ports';
 export const BY_SERVICE = 'service';
@@ -179,7 +184,7 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
     keysOfService: (service, virtual) => virtual.byIndex(BY_SERVICE, service),
     gate: (virtual, service, gateOptions) => exclusion(virtual, options) ?? serviceGate(service, gateOptions),
     unmappedNamespace,
-    needsRecreation,
+    recreationOf,
     hasStandIn: (wanted, actual) => !isForOtherReaders(wanted, actual),
     noticesOf(virtual) {
       const service = serviceKeyOf(virtual);
@@ -202,10 +207,28 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
 
 /** The address type is immutable. kube-proxy keeps the addresses of a slice by its Service, so that one that moves stays in the old Service as well.
  * A controller cannot update a slice that is its own no longer, and then makes no other one for the Service either: it has to see a deletion. */
-function needsRecreation(wanted: KubeObject, actual: KubeObject): boolean {
+function recreationOf(wanted: KubeObject, actual: KubeObject, virtual: KubeObject): Recreation {
   const manager = actual.metadata.labels?.[MANAGED_BY] ?? OURS;
   const isOtherManager = manager !== OURS && wanted.metadata.labels?.[MANAGED_BY] !== manager;
-  return isForOtherReaders(wanted, actual) || isOtherManager;
+  if (isOtherManager || wanted['addressType'] !== actual['addressType']) return 'always';
+  const isMoved = isForOtherReaders(wanted, actual) && !isLabelledByVcluster(actual, virtual);
+  return isMoved ? 'forReaders' : 'never';
+}
+
+/** vCluster labels its copies, this one too, with the name that the Service has in the virtual cluster, and deletes the virtual slice whose copy is
+ * deleted. What readers keep, they keep under the name of a Service that the host does not have: with one, the copy is deleted before this is asked. */
+function isLabelledByVcluster(actual: KubeObject, virtual: KubeObject): boolean {
+  const service = actual.metadata.labels?.[SERVICE_NAME];
+  const isVirtual = service === virtual.metadata.labels?.[SERVICE_NAME];
+  return isVirtual && recordOf(actual) !== undefined && isWrittenLastBy(VCLUSTER, actual);
+}
+
+/** Times are whole seconds: another writer of the same second does not count. */
+function isWrittenLastBy(manager: string, { metadata: { managedFields = [] } }: KubeObject): boolean {
+  const lastMs = (of: readonly ManagedFieldsEntry[]): number =>
+    Math.max(0, ...of.map(({ time = '' }) => Date.parse(time) || 0));
+  const own = managedFields.filter((entry) => entry.manager === manager);
+  return own.length > 0 && lastMs(own) === lastMs(managedFields);
 }
 
 /** The addresses are those of another Service or family. */

@@ -111,6 +111,10 @@ export interface SyncableKind<K extends string = string> extends PatchLimits {
   };
 }
 
+/** Whether a change of a host copy needs another copy in its place: `never`; `forReaders`, who would keep what they have of it, although the API server
+ * accepts the change; `always`, because the API server rejects the change, or a controller would keep the copy from being used. */
+export type Recreation = 'never' | 'forReaders' | 'always';
+
 export interface SyncedKind {
   readonly resource: Resource;
   readonly content: ContentRules;
@@ -138,10 +142,11 @@ export interface SyncedKind {
   gate(virtual: KubeObject, service: KubeObject | undefined, options: GateOptions): GateReason | undefined;
   /** The object names another one that has no name on the host. Absent: never. */
   readonly unmappedNamespace?: (virtual: KubeObject, names: NameTranslator) => UnmappedNamespace | undefined;
+  /** A copy without a record of this program is another syncer's to delete, as long as the virtual object exists. */
+  readonly leavesUnrecorded: boolean;
   /** Proof that a controller of the host created an object without bookkeeping, so that it may be taken over. */
   isMadeByController(host: KubeObject): boolean;
-  /** The API server rejects this change of the host copy, or its readers miss it, so the copy has to be deleted and created again. */
-  needsRecreation(wanted: KubeObject, actual: KubeObject): boolean;
+  recreationOf(wanted: KubeObject, actual: KubeObject, virtual: KubeObject): Recreation;
   /** Of what is created again: its readers would miss it until then, and take another object with the same content for it. */
   hasStandIn(wanted: KubeObject, actual: KubeObject): boolean;
   noticeOfGate(reason: string): RecordedEvent | undefined;
@@ -163,9 +168,10 @@ export const PLAIN_KIND = {
   relatedKinds: {},
   isDeletedByControllers: true,
   isSparedWithMark: false,
+  leavesUnrecorded: false,
   deletesAlong: [],
   isMadeByController: () => false,
-  needsRecreation: () => false,
+  recreationOf: () => 'never',
   hasStandIn: () => false,
   noticeOfGate: () => undefined,
   statusPatch: () => undefined,

@@ -199,7 +199,8 @@ export function createServiceKind({
     unmappedNamespace,
     noticeOfGate: (reason) =>
       reason === 'selects Pods' ? { type: 'Normal', reason: 'NotSynced', note: SELECTOR_NOTE } : undefined,
-    needsRecreation,
+    recreationOf: (wanted, actual) => (isReplaced(wanted, actual) ? 'always' : 'never'),
+    leavesUnrecorded: true,
     statusPatch,
     hasStatus: true,
     addressOf,
@@ -379,7 +380,7 @@ function storedSpec(spec: JsonObject): JsonObject {
 }
 
 /** Immutable: whether a Service is headless, its first IP family, its load-balancer class. */
-function needsRecreation(wanted: KubeObject, actual: KubeObject): boolean {
+function isReplaced(wanted: KubeObject, actual: KubeObject): boolean {
   const [next, now] = [specOf(wanted), specOf(actual)];
   if ([next, now].some((spec) => typeOf(spec) === EXTERNAL_NAME)) return false;
   if (isHeadless(next) !== isHeadless(now)) return true;

@@ -39,6 +39,15 @@ export function syncableKind(key: string | undefined): SyncableKind<SyncedKey> |
   return SYNCABLE_KINDS.find((kind) => kind.key === key);
 }
 
+/** By vCluster's own values, if they are known. */
+export function isSyncedByVcluster(
+  { sync }: { readonly sync: { readonly syncedByVcluster: readonly string[] | undefined } },
+  { plural }: Resource,
+): boolean {
+  const kind = SYNCABLE_KINDS.find(({ resource }) => resource.plural === plural);
+  return kind !== undefined && sync.syncedByVcluster?.includes(kind.key) === true;
+}
+
 /** As messages name the objects: the words of the key, such as EndpointSlices. */
 export function kindsAt(key: SharedKey): string {
   return `${key.charAt(0).toUpperCase()}${key.slice(1)}`;

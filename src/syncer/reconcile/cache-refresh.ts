@@ -34,9 +34,11 @@ export async function isVirtualBehind(
   return current === undefined || isOlder(resourceVersion, current.metadata.resourceVersion);
 }
 
-/** Reads the virtual object if another replica made the copy from a version that the cache has not reached. True: the object exists. */
+/** Reads the virtual object if another replica may have made the copy from a version that the cache has not reached, or another syncer did, of which
+ * that is not known. True: the object exists. */
 export async function isMissedByCache(sync: KindSync, key: ObjectKey, host: KubeObject): Promise<boolean> {
-  if (!isOlder(sync.virtual.resourceVersion, recordedRevision(recordOf(host)))) return false;
+  const revision = sync.decide.isSyncedByVcluster ? undefined : recordedRevision(recordOf(host));
+  if (revision !== undefined && !isOlder(sync.virtual.resourceVersion, revision)) return false;
   return (await readVirtual(sync, { metadata: { ...parseKey(key) } })) !== undefined;
 }
 

@@ -14,13 +14,16 @@ import { namedVirtual } from '../translate/bookkeeping.ts';
 import { standInFor } from '../translate/stand-in.ts';
 import { isMissedByCache } from './cache-refresh.ts';
 import { STALE, type Again, type ReconcileResult, type Wait } from './controller.ts';
-import type { Observation } from './decide.ts';
+import { SYNCED_BY_VCLUSTER, type Observation } from './decide.ts';
 import { OBJECTION_MS } from './guards.ts';
 import type { KindSync } from './kind-sync.ts';
-import { deletedNotice, recreatedNotice } from './notices.ts';
+import { deletedNotice, leftToVclusterNotice, recreatedNotice } from './notices.ts';
 import { FIELD_MANAGER } from './writer.ts';
 
 export const HOST_DELETED = 'host copy was deleted';
+
+/** vCluster deletes the copies of objects that are gone, and those of objects that were created again. */
+const LEFT_TO_VCLUSTER_MS = 10_000;
 
 /** A finalizer delays the deletion; its removal causes an event. A second deletion would remove the copy from the cache, and the event be lost. */
 const WAITING_FOR_FINALIZERS: Wait = { outcome: 'terminating', reason: 'Terminating' };
@@ -33,6 +36,8 @@ export async function deleteCopy(
   const { host, target } = seen;
   invariant(host?.metadata.uid && target, 'a host copy that is deleted exists in the cache');
   if (isTerminating(host)) return WAITING_FOR_FINALIZERS;
+  const leftMs = seen.virtual === undefined ? vclusterWaitMs(sync, seen.key, host) : 0;
+  if (leftMs > 0) return { outcome: 'pending', reason: SYNCED_BY_VCLUSTER, waitMs: leftMs };
   if (seen.virtual === undefined && (await isMissedByCache(sync, seen.key, host))) return STALE;
   if (seen.virtual === undefined && (await sync.environment.objection()) !== undefined)
     return { outcome: 'again', reason: 'another virtual cluster', waitMs: OBJECTION_MS };
@@ -44,6 +49,15 @@ export async function deleteCopy(
   forget(sync, seen.key);
   if (outcome === 'deleted') sync.released(target);
   return { outcome: 'deleted', reason };
+}
+
+/** What vCluster has not seen deleted by itself it takes for deleted by another client, if the object is created again within the next minute. */
+function vclusterWaitMs(sync: KindSync, key: ObjectKey, { metadata: { uid } }: KubeObject): number {
+  if (!sync.decide.isSyncedByVcluster) return 0;
+  const state = sync.states.of(key);
+  const known = state.leftToVcluster?.uid === uid ? state.leftToVcluster : undefined;
+  const { sinceMs } = (state.leftToVcluster = known ?? { uid, sinceMs: sync.nowMs() });
+  return Math.max(0, sinceMs + LEFT_TO_VCLUSTER_MS - sync.nowMs());
 }
 
 export async function clearStatus(sync: KindSync, { virtual }: Observation, host: KubeObject): Promise<void> {
@@ -82,13 +96,14 @@ export async function deleteStray(
 /** `wanted`: in place of `host`, which cannot become it. */
 export async function deleteToRecreate(
   sync: KindSync,
-  { key, target }: Observation,
+  { key, target, virtual }: Observation,
   host: KubeObject,
   wanted: KubeObject,
 ): Promise<ReconcileResult> {
   const reason = 'it cannot be updated in place';
   invariant(target, 'a copy that is updated has a target');
   if (isTerminating(host)) return WAITING_FOR_FINALIZERS;
+  if (sync.decide.isSyncedByVcluster) return leaveToVcluster(sync, virtual, host);
   if (!sync.areDependentsRead(target)) return dependentsFirst(reason);
   if (sync.kind.hasStandIn(wanted, host)) await createStandIn(sync, key, wanted);
   const outcome = await sync.writers.host.delete(target, host.metadata.uid ?? '', reason);
@@ -97,6 +112,11 @@ export async function deleteToRecreate(
   state.isCopied = true;
   // A dry run leaves the copy in place, so a requeue would delete it again in an endless loop.
   return outcome === 'dryRun' ? { outcome: 'deleted', reason } : { outcome: 'deleted', reason, waitMs: 0 };
+}
+
+function leaveToVcluster(sync: KindSync, virtual: KubeObject | undefined, host: KubeObject): ReconcileResult {
+  sync.report(virtual, leftToVclusterNotice(host));
+  return { outcome: 'contested', reason: 'Contested', waitMs: OBJECTION_MS };
 }
 
 async function createStandIn(sync: KindSync, key: ObjectKey, wanted: KubeObject): Promise<void> {

@@ -4,6 +4,7 @@ import {
   KEEPING_REASONS,
   type GateOptions,
   type GateReason,
+  type Recreation,
   type SyncedKind,
   type UnmappedNamespace,
 } from '../kinds/kind.ts';
@@ -25,6 +26,9 @@ const SYNCER_NAME = 'endpoints';
 /** The Endpoints of the API server itself. */
 const NEVER_SYNCED: ObjectKey = 'default/kubernetes';
 
+/** vCluster deletes the virtual object of a copy that another client deletes, so such a copy is left to it. */
+export const SYNCED_BY_VCLUSTER = 'synced by vCluster';
+
 const FOREIGN_SERVICE = 'its host Service is not the copy of its Service';
 
 export interface Observation {
@@ -45,6 +49,8 @@ export interface Observation {
   readonly claims: readonly Claim[];
   /** `host` gets traffic from a host Service that is not the copy of its virtual Service. */
   readonly hasForeignService: boolean;
+  /** That one is the copy of another Service of the same virtual namespace: the object has moved, or its copy was moved. */
+  readonly isMoved: boolean;
   /** The host has no Service that the copy belongs to, so its controllers may delete it when they start ({@link SyncedKind.isSparedWithMark}). */
   readonly isUnserved: boolean;
   readonly isKnownCopy: boolean;
@@ -84,12 +90,15 @@ export type IgnoreReason =
   | 'controlled by another'
   | 'skip-backsync'
   | 'gone on both sides'
+  | typeof SYNCED_BY_VCLUSTER
   | GateReason;
 export type Refusal = Extract<Decision, { kind: 'refuse' }>;
 export type RefuseReason = 'NotManaged' | 'NameConflict' | 'NamespaceNotMapped';
 
 export interface DecideOptions extends GateOptions {
   readonly kind: SyncedKind;
+  /** By its values, vCluster syncs the kind at the same time. */
+  readonly isSyncedByVcluster: boolean;
 }
 
 /** `isForeign`: the host Service that its copy would get traffic from is not the copy of its Service. */
@@ -115,14 +124,15 @@ export function decide(seen: Observation, options: DecideOptions): Decision {
   const ownsCopy = isCopyOf(seen);
   const isReleased = isOptedOut(seen.virtual) || (ownsCopy && isOptedOut(seen.host));
   // A label of the tenant cannot keep a copy there that this program wrote.
-  if (ownsCopy && seen.hasForeignService && (!isReleased || hasRecord(seen.host)))
+  const isLeft = options.isSyncedByVcluster && seen.isMoved;
+  if (ownsCopy && seen.hasForeignService && !isLeft && (!isReleased || hasRecord(seen.host)))
     return deletion(seen, FOREIGN_SERVICE);
   if (isReleased) return ignore('controlled by another');
   if (seen.virtual === undefined) return withoutVirtual(seen, ownsCopy);
   const gate = kind.gate(seen.virtual, seen.service, options);
   const keepsCopy = ownsCopy || (seen.wasCopied && seen.host === undefined);
   if (gate !== undefined && !(keepsCopy && KEEPING_REASONS.has(gate)))
-    return ownsCopy ? deletion(seen, gate) : ignore(gate);
+    return ownsCopy ? unneeded(seen, gate, options) : ignore(gate);
   if (seen.target === undefined) return refuseUnmapped(seen.virtual.metadata.namespace ?? '');
   if (seen.unmapped !== undefined) return refuseUnmapped(seen.unmapped.namespace, seen.unmapped.path);
   const rival = rivalOf(seen, kind);
@@ -130,6 +140,19 @@ export function decide(seen: Observation, options: DecideOptions): Decision {
   if (seen.host === undefined) return { kind: 'create' };
   if (isTerminating(seen.host)) return { kind: 'terminating', next: ownsCopy ? 'recreate' : 'create' };
   return overExisting(seen, seen.virtual, { target: seen.target, kind });
+}
+
+/** The copy of an object that gets none. */
+function unneeded(seen: Observation, gate: GateReason, options: DecideOptions): Decision {
+  const decision = deletion(seen, gate);
+  if (decision.kind !== 'delete') return decision;
+  if (options.isSyncedByVcluster) return ignore(SYNCED_BY_VCLUSTER);
+  return options.kind.leavesUnrecorded && !hasRecord(seen.host) ? ignore(gate) : decision;
+}
+
+/** Beside vCluster's own sync, what readers keep of a copy is the lesser evil: with the copy, vCluster deletes the virtual object. */
+export function isRecreated({ isSyncedByVcluster }: DecideOptions, recreation: Recreation): boolean {
+  return recreation === 'always' || (recreation === 'forReaders' && !isSyncedByVcluster);
 }
 
 export function isOverOwnCopy(decision: Decision): boolean {

@@ -16,6 +16,7 @@ import {
 } from '../../kube/object.ts';
 import type { CacheEvent, ClusterName, Lister, RecordedEvent } from '../../kube/types.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
+import { isSyncedByVcluster } from '../kinds/synced-kinds.ts';
 import type { PatchPipeline, TranslatedReference } from '../patch/types.ts';
 import { recordedRevision, recordOf } from '../translate/last-synced.ts';
 import { namedVirtual, ownershipOf, virtualOf } from '../translate/bookkeeping.ts';
@@ -86,7 +87,8 @@ export class KindSync {
     this.evaluations = evaluations;
     this.environment = environment;
     this.names = names;
-    this.decide = { requireService: config.requireService, kind };
+    const isShared = isSyncedByVcluster(config, kind.resource);
+    this.decide = { requireService: config.requireService, kind, isSyncedByVcluster: isShared };
     this.references = references;
     this.virtual = virtual;
     this.host = host;
@@ -419,6 +421,16 @@ function foreignServices(
     const isTranslated = name === parseKey(key).name;
     return isTranslated && namespace === original.namespace ? undefined : key;
   };
+}
+
+/** The host Service is the copy of a Service in the namespace of `virtual`. */
+export function isOfSameNamespace(
+  service: KubeObject | undefined,
+  virtual: KubeObject | undefined,
+  names: NameTranslator,
+): boolean {
+  if (service === undefined || virtual === undefined) return false;
+  return originalOf(service, names)?.namespace === virtual.metadata.namespace;
 }
 
 /** The virtual Service that a host Service is the copy of. In the virtual cluster's own host namespace, that of a Service without bookkeeping

@@ -48,6 +48,16 @@ export function keepsDeletingNotice(hint: string): RecordedEvent {
   );
 }
 
+/** The same note each time, so that it is one Event. */
+export function leftToVclusterNotice(copy: KubeObject | undefined): RecordedEvent {
+  const named = copy === undefined ? '' : ` "${objectKey(copy)}"`;
+  return warning(
+    'Contested',
+    `The host copy${named} is left as it is: vCluster syncs this object too, and would delete it here together with a copy that is deleted. ` +
+      "Disable one of the two syncs: vCluster's in its own values, or that of this program.",
+  );
+}
+
 /** What a host object waits for that is being deleted: follows its name. */
 export function describeTermination(object: KubeObject): string {
   const finalizers = finalizersOf(object);

@@ -71,6 +71,8 @@ export class ObjectState {
   keyContests: KeyContests = NO_CONTESTS;
   deletions: Streak | undefined;
   termination: Termination | undefined;
+  /** The copy of an object that is gone, and since when vCluster has had the time to delete it. */
+  leftToVcluster: { readonly uid: string | undefined; readonly sinceMs: number } | undefined;
   /** Of a host Service with a selector, which prevents a take-over. */
   takeOverReads = 0;
   /** The host object exists, and is left out of the cache by the label selector of the kind. */

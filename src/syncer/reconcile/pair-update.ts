@@ -13,7 +13,7 @@ import { isVirtualBehind, readVirtual } from './cache-refresh.ts';
 import { STALE, UNCHANGED, type Done, type ReconcileResult } from './controller.ts';
 import { virtualPatch, type ForgedCopy, type MergedCopy, type PlacedPair } from './copy.ts';
 import { deleteToRecreate } from './copy-deletion.ts';
-import type { Observation } from './decide.ts';
+import { isRecreated, type Observation } from './decide.ts';
 import {
   AUTOMATIC_OVERWRITES_MAX,
   correctionWaitMs,
@@ -116,7 +116,8 @@ async function writePair(sync: KindSync, seen: SeenPair, merged: MergedCopy): Pr
   const { kind, writers } = sync;
   const { host, key } = seen;
   const reason = merged.correctsDrift ? 'differs from the virtual object' : 'bookkeeping';
-  if (merged.host !== undefined && kind.needsRecreation(merged.host, host)) {
+  const recreation = merged.host === undefined ? 'never' : kind.recreationOf(merged.host, host, seen.virtual);
+  if (merged.host !== undefined && isRecreated(sync.decide, recreation)) {
     // A change of the host would be lost with the copy.
     if (merged.virtual !== undefined) await patchVirtual(sync, seen, merged.virtual, recordOf(host));
     return deleteToRecreate(sync, seen, host, merged.host);

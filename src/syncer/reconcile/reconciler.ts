@@ -41,13 +41,22 @@ import {
   decide,
   isOptedOut,
   isOverOwnCopy,
+  isRecreated,
+  SYNCED_BY_VCLUSTER,
   type Claim,
   type Decision,
   type Observation,
 } from './decide.ts';
 import { deletionsOf, hasLostCopy, recreationWaitMs } from './guards.ts';
-import { BY_HOST_KEY, BY_VIRTUAL_KEY, type KindSync } from './kind-sync.ts';
-import { keepsDeletingNotice, notAllowedNotice, syncedNotice, takenOverNotice, warning } from './notices.ts';
+import { BY_HOST_KEY, BY_VIRTUAL_KEY, isOfSameNamespace, type KindSync } from './kind-sync.ts';
+import {
+  keepsDeletingNotice,
+  leftToVclusterNotice,
+  notAllowedNotice,
+  syncedNotice,
+  takenOverNotice,
+  warning,
+} from './notices.ts';
 import { finishCopy, updatePair } from './pair-update.ts';
 import { awaitEnd } from './termination.ts';
 
@@ -56,6 +65,9 @@ const TAKE_OVER_BASE_MS = 1000;
 const TAKE_OVER_MAX_MS = 5 * 60_000;
 /** Decisions after which there is a copy, which its stand-in waits for. */
 const COPYING: ReadonlySet<Decision['kind']> = new Set(['create', 'update', 'rewrite', 'takeOver']);
+
+/** Why a copy stays, with what it names. */
+const KEPT: ReadonlySet<string> = new Set(['controlled by another', 'skip-backsync', SYNCED_BY_VCLUSTER]);
 
 export async function reconcile(sync: KindSync, key: ObjectKey): Promise<ReconcileResult> {
   let isPostponed = false;
@@ -121,6 +133,7 @@ function observe(observed: KindSync, key: ObjectKey, leftOut: LeftOut = {}): Obs
   const target = names.toHost(parseKey(key));
   const hostKey = target === undefined ? undefined : keyOf(target);
   const hostObject = hostKey === undefined ? undefined : (host.get(hostKey) ?? leftOut.host);
+  const foreign = hostObject && foreignService(kind.hostService(hostObject), object);
   return {
     key,
     virtual: object,
@@ -131,8 +144,8 @@ function observe(observed: KindSync, key: ObjectKey, leftOut: LeftOut = {}): Obs
     ownership: hostObject && ownershipOf(hostObject, kind.resource, names, parseKey(key)),
     strays: isOptedOut(object) ? [] : straysOf(key, hostKey, observed),
     claims: hostKey === undefined ? [] : claimsOn(hostKey, observed),
-    hasForeignService:
-      hostObject !== undefined && foreignService(kind.hostService(hostObject), object) !== undefined,
+    hasForeignService: foreign !== undefined,
+    isMoved: isOfSameNamespace(environment.hostServices.get(foreign ?? ''), object, names),
     isUnserved:
       kind.isSparedWithMark && hostKey !== undefined && environment.hostServices.get(hostKey) === undefined,
     wasCopied: states.find(key)?.isCopied === true,
@@ -214,7 +227,7 @@ function isUnchanged(sync: KindSync, seen: Observation): boolean {
 function ignore(sync: KindSync, seen: Observation, reason: string): ReconcileResult {
   if (seen.virtual === undefined) forget(sync, seen.key);
   else reportIgnored(sync, seen, reason);
-  const isCopyKept = reason === 'controlled by another' || reason === 'skip-backsync';
+  const isCopyKept = KEPT.has(reason);
   if (!isCopyKept || seen.host === undefined) sync.references.clearReferences(seen.key);
   return { outcome: 'ignored', reason };
 }
@@ -224,7 +237,8 @@ function reportIgnored(sync: KindSync, seen: Observation, reason: string): void 
   const ignored = `${seen.virtual?.metadata.uid} ${reason}`;
   if (state.reportedIgnored === ignored) return;
   state.reportedIgnored = ignored;
-  const notice = sync.kind.noticeOfGate(reason);
+  const notice =
+    reason === SYNCED_BY_VCLUSTER ? leftToVclusterNotice(seen.host) : sync.kind.noticeOfGate(reason);
   if (notice !== undefined) sync.report(seen.virtual, notice);
 }
 
@@ -300,7 +314,8 @@ async function rewriteCopy(sync: KindSync, seen: Observation, reason: string): P
   if (await isVirtualBehind(sync, virtual, host, true)) return STALE;
   const copy = await sync.forge.fresh(placed(seen), sync.states.of(seen.key).lastSync(virtual));
   sync.report(seen.virtual, ...copy.notAllowed.map(notAllowedNotice));
-  if (sync.kind.needsRecreation(copy.host, host)) return deleteToRecreate(sync, seen, host, copy.host);
+  const recreation = sync.kind.recreationOf(copy.host, host, virtual);
+  if (isRecreated(sync.decide, recreation)) return deleteToRecreate(sync, seen, host, copy.host);
   // Without its finalizers, an object that is being deleted is removed before another client is done with it.
   const { resourceVersion, uid = '', finalizers } = host.metadata;
   const kept = finalizers === undefined ? {} : { finalizers };

@@ -52,7 +52,7 @@ describe('inheritance from vCluster’s file', () => {
       { env: {}, flags: {} },
     );
     expect({ ...config, sync: { ...config.sync, syncedByVcluster: undefined } }).toEqual(alone.config);
-    expect(config.sync.syncedByVcluster).toEqual(['endpoints', 'endpointSlices']);
+    expect(config.sync.syncedByVcluster).toEqual(['endpoints', 'endpointSlices', 'services']);
   });
 
   test.each(['endpoints', 'endpointSlices'] as const)(
@@ -251,6 +251,20 @@ describe('objects that vCluster and this program would both write', () => {
     ],
   ])('%s', (_, vcluster, own, expected) => {
     expect(found(vcluster, own)).toEqual(expected);
+  });
+
+  test('are Services, too, where this program syncs them', () => {
+    const own = (more = ''): string =>
+      `endpointSyncer: {name: vc, ${more}services: sync}\nsync: {toHost: {${OFF}}}`;
+    const off = `sync: {toHost: {${OFF}}}`;
+    expect(found(off, own())).toContain('own.yaml:1 endpointSyncer.services error');
+    expect(found(off, own('besideVcluster: force, '))).toContain(
+      'own.yaml:1 endpointSyncer.services warning',
+    );
+    const none = `sync: {toHost: {${OFF}, services: {enabled: false}}}`;
+    expect(
+      found(none, own().replace('{toHost: {', '{toHost: {services: {enabled: true}, ')).join(),
+    ).not.toContain('endpointSyncer.services');
   });
 
   test('are warnings with besideVcluster: force, and for commands that do not write', () => {

@@ -97,6 +97,9 @@ test('values that cannot work are refused', async () => {
   const keys = renderSet('keys', '--set', 'replicaCount=2');
   await expect(keys).rejects.toThrow('store.driver must be kubernetes');
   await expect(render()).rejects.toThrow('config.endpointSyncer.name is required');
+  await expect(render('--set', 'config.endpointSynzer.name=a')).rejects.toThrow(
+    'the keys of config are endpointSyncer, endpointSynzer',
+  );
 });
 
 test('helm lint passes without values', async () => {

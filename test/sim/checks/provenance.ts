@@ -52,6 +52,7 @@ export function watchProvenance(
   const owners = new Map<string, string>();
   /** The virtual object that the program wrote a copy for, by the copy's uid. */
   const copied = new Map<string, string>();
+  const written = new Set<string>();
   const deletions = new CopyDeletions(areOwnDeletionsUnknown);
   const copiedBack = new CopiedBack();
   const lost = new LostValues();
@@ -76,7 +77,7 @@ export function watchProvenance(
       const what = `${verb} of ${cluster.name} ${plural} ${objectKey(object)}`;
       const problem = SYNCED.includes(plural)
         ? cluster === host
-          ? onCopy(change, { owner, copied, virtual, isForgotten })
+          ? onCopy(change, { owner, copied, written, virtual, isForgotten })
           : onOriginal(change, lost, deletesVirtual ? deletions : undefined)
         : onReferenced(change, owner);
       if (problem !== undefined) violation(`${what}: ${problem}`);
@@ -206,6 +207,8 @@ export function hasService({ object, plural }: Change, host: SimCluster): boolea
 interface CopyContext {
   readonly owner: string;
   readonly copied: Map<string, string>;
+  /** The uids of a copy and of the object that the program wrote it for. Of a copy that vCluster or an earlier object has left, it knows nothing. */
+  readonly written: Set<string>;
   readonly virtual: SimCluster;
   readonly isForgotten: (uid: string, key: string, grown: string) => boolean;
 }
@@ -220,6 +223,7 @@ function onCopy(change: Change, context: CopyContext): string | undefined {
   }
   if (!isDeletion && isOptedOut(previous)) return 'it has opted out';
   const grown = grownValue(change, context);
+  context.written.add(`${uid} ${annotations['vcluster.loft.sh/object-uid'] ?? ''}`);
   if (grown !== undefined) return grown;
   const nodePort = previous && object.kind === 'Service' ? changedNodePort(object, previous) : undefined;
   if (nodePort !== undefined) return nodePort;
@@ -303,13 +307,14 @@ function isPatchedSpec({ externalName, ports = [] }: ServiceSpec): boolean {
 }
 
 /** A value that the patches or the translation of names have changed twice. */
-function grownValue({ object, previous }: Change, { isForgotten }: CopyContext): string | undefined {
+function grownValue({ object, previous }: Change, { isForgotten, written }: CopyContext): string | undefined {
   const { annotations = {}, labels = {} } = object.metadata;
   const before = { ...previous?.metadata.annotations, ...previous?.metadata.labels };
   const uid = annotations['vcluster.loft.sh/object-uid'] ?? '';
+  const isFirst = !written.has(`${object.metadata.uid} ${uid}`);
   const grown = Object.entries({ ...annotations, ...labels }).find(
     ([key, value]) =>
-      GROWN.test(value) && value !== before[key] && !(previous === undefined && isForgotten(uid, key, value)),
+      GROWN.test(value) && value !== before[key] && !(isFirst && isForgotten(uid, key, value)),
   );
   return grown === undefined ? undefined : `a value grows: ${grown.join(' = ')}`;
 }

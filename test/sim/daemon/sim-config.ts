@@ -10,6 +10,7 @@ import {
   VCLUSTER,
   type NameSettings,
 } from '../world/names.ts';
+import type { BesidePlural } from '../world/vcluster-syncer.ts';
 
 export interface Settings extends NameSettings {
   readonly isPatched: boolean;
@@ -22,6 +23,8 @@ export interface Settings extends NameSettings {
   readonly requiresService: boolean;
   /** A copy that another client deletes takes its virtual object along. */
   readonly deletesVirtual: boolean;
+  /** What vCluster's values enable: it may run beside the daemon, which is forced to start. */
+  readonly syncedByVcluster: readonly BesidePlural[];
 }
 
 /** Endpoints alone, patched; tests name what else they have. */
@@ -35,6 +38,7 @@ export const PLAIN: Settings = {
   hasOwner: false,
   requiresService: false,
   deletesVirtual: false,
+  syncedByVcluster: [],
   isMapped: false,
   naming: 'short',
 };
@@ -64,13 +68,17 @@ const REFERENCE_PATCHES: readonly string[] = [
   `{path: 'metadata.annotations["${CONFIG}"]', reference: {apiVersion: v1, kind: ConfigMap}}`,
 ];
 
+/** Below `sync.toHost`. */
+const KEYS = { endpoints: 'endpoints', endpointslices: 'endpointSlices' } as const;
+
 const parsed = new Map<string, Config>();
 
 export function simConfig(settings: Settings): Config {
   const text = textOf(settings);
   const config = parsed.get(text) ?? validConfig(text);
   parsed.set(text, config);
-  return config;
+  const syncedByVcluster = settings.syncedByVcluster.map((plural) => KEYS[plural]);
+  return syncedByVcluster.length === 0 ? config : { ...config, sync: { ...config.sync, syncedByVcluster } };
 }
 
 function textOf(settings: Settings): string {

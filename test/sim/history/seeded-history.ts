@@ -30,7 +30,7 @@ export interface SeededHistory {
 export function seededHistory(seed: number, steps: number): SeededHistory {
   const isCalm = seed % 10 === 0;
   const daemons = !isCalm && seed % 3 === 0 ? 2 : 1;
-  const settings: Settings = {
+  const plain: Settings = {
     isPatched: true,
     areEndpointsSynced: seed % 11 !== 5,
     areSlicesSynced: seed % 2 === 1 || seed % 11 === 5,
@@ -40,12 +40,15 @@ export function seededHistory(seed: number, steps: number): SeededHistory {
     hasOwner: seed % 9 === 4,
     requiresService: seed % 17 === 3,
     deletesVirtual: seed % 7 === 4,
+    syncedByVcluster: [],
     isMapped: seed % 8 === 5,
     naming: seed % 7 === 2 ? 'long' : 'short',
   };
-  const drawn = drawHistory(seededRandom(seed), { steps, daemons, settings, isCalm });
   // vCluster knows no mapped namespaces here, and deletes virtual objects itself.
-  const hasOthers = seed % 5 === 2 && !isCalm && !settings.isMapped && !settings.deletesVirtual;
+  const hasOthers = seed % 5 === 2 && !isCalm && !plain.isMapped && !plain.deletesVirtual;
+  const isForced = hasOthers && seed % 3 !== 0;
+  const settings: Settings = isForced ? { ...plain, syncedByVcluster: BESIDE_PLURALS } : plain;
+  const drawn = drawHistory(seededRandom(seed), { steps, daemons, settings, isCalm });
   const hasAdmission = seed % 5 === 3 && !isCalm;
   const scaled = seed % 7 === 5 ? scaledToZero(drawn, seededRandom(seed ^ 0x2e0)) : drawn;
   const operations = hasOthers
@@ -131,11 +134,8 @@ function withHeldCopies(drawn: readonly Operation[], random: Random): readonly O
 
 /** What would make what a user wrote undecidable beside another syncer: other patches and names, and bookkeeping that other clients forge. */
 const LEFT_OUT: readonly string[] = ['configure', 'damage', 'clone', 'foreign', 'forge'];
-const BESIDE: readonly (readonly BesidePlural[])[] = [
-  ['endpoints'],
-  ['endpointslices'],
-  ['endpoints', 'endpointslices'],
-];
+const BESIDE_PLURALS = ['endpoints', 'endpointslices'] as const;
+const BESIDE: readonly (readonly BesidePlural[])[] = [['endpoints'], ['endpointslices'], BESIDE_PLURALS];
 const BESIDE_MAX_MS = 120_000;
 
 /** The same history with vCluster's own syncs on for a while, and agents on both sides that rewrite an annotation. */

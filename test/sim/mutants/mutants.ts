@@ -13,6 +13,7 @@ export interface Mutant {
 }
 
 const DECIDE = 'syncer/reconcile/decide.ts';
+const COPY_DELETION = 'syncer/reconcile/copy-deletion.ts';
 const RECONCILER = 'syncer/reconcile/reconciler.ts';
 const PAIR_UPDATE = 'syncer/reconcile/pair-update.ts';
 const WRITER = 'syncer/reconcile/writer.ts';
@@ -45,6 +46,24 @@ export const MUTANTS: readonly Mutant[] = [
     file: MERGE_KEY,
     snippet: 'return by === rules ||',
     replacement: 'return (by === rules && by === undefined) ||',
+  },
+  {
+    name: 'beside vCluster: the copy of an object that is not synced any more is deleted',
+    file: DECIDE,
+    snippet: '  if (options.isSyncedByVcluster) return ignore(SYNCED_BY_VCLUSTER);\n',
+    replacement: '',
+  },
+  {
+    name: 'beside vCluster: the copy of an object that is gone is deleted before vCluster does',
+    file: COPY_DELETION,
+    snippet: 'const LEFT_TO_VCLUSTER_MS = 10_000;',
+    replacement: 'const LEFT_TO_VCLUSTER_MS = 0;',
+  },
+  {
+    name: 'beside vCluster: a copy that cannot be updated in place is deleted',
+    file: COPY_DELETION,
+    snippet: '  if (sync.decide.isSyncedByVcluster) return leaveToVcluster(sync, virtual, host);\n',
+    replacement: '',
   },
   {
     name: 'observer: a Service of the host is joined',

@@ -25,6 +25,7 @@ export const VCLUSTER_MANAGER = 'vcluster';
 /** Between an event and the reconcile, and between two requests. */
 const REACTION_MS = 15;
 const CONFLICT_MS = 1000;
+const FORGET_MS = 60_000;
 const PREFIX = 'vcluster.loft.sh/';
 const MARKER = `${PREFIX}managed-by`;
 const CONTROLLED_BY = `${PREFIX}controlled-by`;
@@ -73,6 +74,7 @@ export class VclusterSyncer {
     this.#active.clear();
     this.#seen.virtual.clear();
     this.#seen.host.clear();
+    if (plurals.length > 0) this.#forgetGone();
     for (const plural of plurals) {
       for (const object of this.#clusters.virtual.list(plural)) this.#enqueue(plural, objectKey(object));
       for (const object of this.#clusters.host.list(plural)) {
@@ -80,6 +82,23 @@ export class VclusterSyncer {
         if (key !== undefined) this.#enqueue(plural, key);
       }
     }
+  }
+
+  /** Each minute. Until then, an object that is created again without a copy counts as one whose copy was deleted. */
+  #forgetGone(): void {
+    this.#later(FORGET_MS, () => {
+      for (const side of ['virtual', 'host'] as const)
+        for (const [id, object] of this.#seen[side]) {
+          const plural = id.startsWith('endpoints ') ? 'endpoints' : 'endpointslices';
+          const key = side === 'virtual' ? objectKey(object) : originalOf(plural, object);
+          if (key === undefined) continue;
+          const isThere =
+            this.#clusters.virtual.get(plural, key) ??
+            this.#clusters.host.get(plural, keyOf(hostPlaceOf(parseKey(key), NAMES)));
+          if (isThere === undefined) this.#seen[side].delete(id);
+        }
+      this.#forgetGone();
+    });
   }
 
   #enqueue(plural: BesidePlural, key: ObjectKey, delayMs = REACTION_MS): void {

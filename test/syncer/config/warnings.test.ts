@@ -22,7 +22,7 @@ describe('warnings', () => {
     ],
     [
       'endpointSyncer: {name: my-vclustr, virtual: {secret: vc-my-vcluster}}',
-      '1:24 endpointSyncer.name (warning) the Secret vc-my-vcluster is that of the vCluster "my-vcluster", and the name here is "my-vclustr": the copies of that vCluster are not found under it, and are made a second time; set it to my-vcluster',
+      '1:24 endpointSyncer.name (warning) the Secret vc-my-vcluster is that of the vCluster "my-vcluster", and the name here is "my-vclustr": the copies of that vCluster are not found under it, and are made a second time; set it to my-vcluster, or correct endpointSyncer.virtual.secret',
     ],
     [
       'endpointSyncer: {name: vc, services: {mode: sync, allow: [loadBalancerIP, externalIPs]}}',

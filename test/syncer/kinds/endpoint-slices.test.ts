@@ -11,9 +11,11 @@ import {
   MANAGED_BY,
   SERVICE_NAME,
 } from '../../../src/syncer/kinds/endpoint-slices.ts';
+import type { Recreation } from '../../../src/syncer/kinds/kind.ts';
 import type { ConcretePath } from '../../../src/syncer/translate/types.ts';
 import { mappings, translators } from '../translate/setup.ts';
 
+const RECORD = { 'endpoint-syncer/last-synced': '{}' };
 const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
 const { names } = translators();
 
@@ -127,28 +129,85 @@ describe('a copy is deleted and created again', () => {
   });
   const OURS = 'endpoint-syncer';
 
-  test.each<[string, StringMap, StringMap, boolean]>([
-    ['nothing has changed', { [MANAGED_BY]: 'me' }, { [MANAGED_BY]: 'me' }, false],
-    ['a mirrored slice becomes ours', { [MANAGED_BY]: MIRRORING }, { [MANAGED_BY]: OURS }, true],
-    ['a slice of another controller becomes ours', { [MANAGED_BY]: 'me' }, { [MANAGED_BY]: OURS }, true],
-    ['a controller has adopted it', { [MANAGED_BY]: MIRRORING }, {}, true],
-    ['its manager changes', { [MANAGED_BY]: 'me' }, { [MANAGED_BY]: 'you' }, true],
-    ['it gets a manager', {}, { [MANAGED_BY]: 'me' }, false],
-    ['it is ours and gets a manager', { [MANAGED_BY]: OURS }, { [MANAGED_BY]: 'me' }, false],
-    ['it is ours and loses that', { [MANAGED_BY]: OURS }, {}, false],
-    ['its Service changes', { [SERVICE_NAME]: 'a' }, { [SERVICE_NAME]: 'b' }, true],
-    ['its Service is taken off', {}, { [SERVICE_NAME]: 'b' }, true],
-    ['another label changes', { app: 'a' }, { app: 'b' }, false],
-  ])('where %s: %o becomes %o: %s', (_, actual, wanted, isNeeded) => {
+  const VIRTUAL = slice({ [SERVICE_NAME]: 'web' });
+
+  test.each<[string, StringMap, StringMap, Recreation]>([
+    ['nothing has changed', { [MANAGED_BY]: 'me' }, { [MANAGED_BY]: 'me' }, 'never'],
+    ['a mirrored slice becomes ours', { [MANAGED_BY]: MIRRORING }, { [MANAGED_BY]: OURS }, 'always'],
+    ['a slice of another controller becomes ours', { [MANAGED_BY]: 'me' }, { [MANAGED_BY]: OURS }, 'always'],
+    ['a controller has adopted it', { [MANAGED_BY]: MIRRORING }, {}, 'always'],
+    ['its manager changes', { [MANAGED_BY]: 'me' }, { [MANAGED_BY]: 'you' }, 'always'],
+    ['it gets a manager', {}, { [MANAGED_BY]: 'me' }, 'never'],
+    ['it is ours and gets a manager', { [MANAGED_BY]: OURS }, { [MANAGED_BY]: 'me' }, 'never'],
+    ['it is ours and loses that', { [MANAGED_BY]: OURS }, {}, 'never'],
+    ['its Service changes', { [SERVICE_NAME]: 'a' }, { [SERVICE_NAME]: 'b' }, 'forReaders'],
+    ['its Service is taken off', {}, { [SERVICE_NAME]: 'b' }, 'forReaders'],
+    ['another label changes', { app: 'a' }, { app: 'b' }, 'never'],
+  ])('where %s: %o becomes %o: %s', (_, actual, wanted, recreation) => {
     const service = { [SERVICE_NAME]: 'web' };
     const given = Object.hasOwn(wanted, SERVICE_NAME) ? {} : service;
     const [next, now] = [slice({ ...given, ...wanted }), slice({ ...given, ...actual })];
-    expect(kind.needsRecreation(next, now)).toBe(isNeeded);
+    expect(kind.recreationOf(next, now, VIRTUAL)).toBe(recreation);
   });
 
   test('where its address type changes', () => {
     const [next, now] = [slice({}, { addressType: 'IPv6' }), slice({}, { addressType: 'IPv4' })];
-    expect(kind.needsRecreation(next, now)).toBe(true);
+    expect(kind.recreationOf(next, now, VIRTUAL)).toBe('always');
+  });
+
+  test.each<[string, string, StringMap, readonly [string, number][], Recreation]>([
+    [
+      'vCluster labels it with the name of the virtual Service',
+      'web',
+      RECORD,
+      [
+        [OURS, 1],
+        ['vcluster', 2],
+      ],
+      'never',
+    ],
+    [
+      'vCluster does within the second of our write',
+      'web',
+      RECORD,
+      [
+        [OURS, 1],
+        ['vcluster', 1],
+      ],
+      'never',
+    ],
+    ['that name is on a copy that this program never wrote', 'web', {}, [['vcluster', 2]], 'forReaders'],
+    [
+      'a client of the host sets that name',
+      'web',
+      RECORD,
+      [
+        ['vcluster', 1],
+        [OURS, 2],
+        ['kubectl', 3],
+      ],
+      'forReaders',
+    ],
+    ['nothing says who has set that name', 'web', RECORD, [], 'forReaders'],
+    [
+      'vCluster sets another name',
+      'api',
+      RECORD,
+      [
+        [OURS, 1],
+        ['vcluster', 2],
+      ],
+      'forReaders',
+    ],
+  ])('where %s: %s', (_, name, annotations, writes, recreation) => {
+    const next = slice({ [SERVICE_NAME]: 'web-x-shop-x-suffix' });
+    const managedFields = writes.map(([manager, second]) => ({
+      manager,
+      operation: 'Update',
+      time: `2026-01-01T00:00:0${second}Z`,
+    }));
+    const now = { metadata: { ...slice({ [SERVICE_NAME]: name }).metadata, annotations, managedFields } };
+    expect(kind.recreationOf(next, now, VIRTUAL)).toBe(recreation);
   });
 });
 

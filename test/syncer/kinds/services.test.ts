@@ -303,7 +303,8 @@ describe('recreation', () => {
     ['a class with the type', { type: 'LoadBalancer', loadBalancerClass: 'a' }, { type: 'ClusterIP' }, false],
     ['ports', { ports: [PORT] }, { ports: [] }, false],
   ])('%s', (_what, wanted, actual, isNeeded) => {
-    expect(kind.needsRecreation(service(wanted), service(actual))).toBe(isNeeded);
+    const [next, now] = [service(wanted), service(actual)];
+    expect(kind.recreationOf(next, now, next)).toBe(isNeeded ? 'always' : 'never');
   });
 });
 

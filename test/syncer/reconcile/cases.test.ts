@@ -56,6 +56,7 @@ async function seen(parts: Partial<Observation>): Promise<Observation> {
     strays: [],
     claims: [],
     hasForeignService: false,
+    isMoved: false,
     isUnserved: false,
     wasCopied: false,
     isKnownCopy: false,
@@ -63,7 +64,7 @@ async function seen(parts: Partial<Observation>): Promise<Observation> {
   };
 }
 
-const rules = { requireService: false, kind: endpointsKind };
+const rules = { requireService: false, kind: endpointsKind, isSyncedByVcluster: false };
 
 describe('cases of test/cases about the engine', () => {
   test('every case is run here, or excluded with a reason', () => {
@@ -92,7 +93,7 @@ describe('cases of test/cases about the engine', () => {
 
   test('ep-05, overruled: synced without a Service; with requireService the copy is deleted', async () => {
     expect(decide(await seen({}), rules).kind).toBe('update');
-    expect(decide(await seen({}), { requireService: true, kind: endpointsKind })).toEqual({
+    expect(decide(await seen({}), { ...rules, requireService: true })).toEqual({
       kind: 'delete',
       reason: 'no service',
     });

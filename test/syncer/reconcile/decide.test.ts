@@ -35,6 +35,7 @@ function seen(parts: Partial<Observation>): Observation {
     strays: [],
     claims: [],
     hasForeignService: false,
+    isMoved: false,
     isUnserved: false,
     wasCopied: false,
     isKnownCopy: false,
@@ -390,7 +391,7 @@ function claim(key: string, createdAt: string) {
 
 describe('decide', () => {
   test.each(ROWS)('$rule → $does', ({ sees, requireService = false, kind = endpointsKind, does }) => {
-    const decision = decide(seen(sees), { requireService, kind });
+    const decision = decide(seen(sees), { requireService, kind, isSyncedByVcluster: false });
     const reason = 'reason' in decision ? decision.reason : 'next' in decision ? decision.next : undefined;
     expect([decision.kind, reason].filter((part) => part !== undefined).join(': ')).toBe(does);
   });
@@ -399,9 +400,59 @@ describe('decide', () => {
     const decision = decide(seen({ host: hostObject(), ownership: foreign }), {
       requireService: false,
       kind: endpointsKind,
+      isSyncedByVcluster: false,
     });
     const note = 'note' in decision ? decision.note : '';
     expect(note).toContain('host/web-x-default-x-vc');
     expect(note).toMatch(/delete or rename/i);
   });
+});
+
+/** It deletes the virtual object of a copy that another client deletes. */
+describe('while vCluster syncs the kind too', () => {
+  const decided = (
+    { sees, requireService = false, kind = endpointsKind }: Row,
+    isSyncedByVcluster: boolean,
+  ) => decide(seen(sees), { requireService, kind, isSyncedByVcluster });
+  const deleting = ROWS.filter((row) => decided(row, false).kind === 'delete');
+  const traffic = 'its host Service is not the copy of its Service';
+
+  test.each(deleting.filter(({ sees, does }) => isThere(sees) && !does.endsWith(traffic)))(
+    'no copy of an object that exists is deleted: $rule',
+    (row) => {
+      expect(decided(row, true)).toEqual({ kind: 'ignore', reason: 'synced by vCluster' });
+    },
+  );
+
+  test.each(deleting.filter(({ sees, does }) => !isThere(sees) || does.endsWith(traffic)))(
+    'the copy of an object that is gone is, and one that gets the traffic of others: $rule',
+    (row) => {
+      expect(decided(row, true)).toEqual(decided(row, false));
+    },
+  );
+
+  test('a copy that gets the traffic of another Service of its namespace is moved in place', () => {
+    const moved = seen({ host: hostObject(), ownership: OURS, hasForeignService: true, isMoved: true });
+    const options = { requireService: false, kind: endpointsKind };
+    expect(decide(moved, { ...options, isSyncedByVcluster: true })).toEqual({ kind: 'update' });
+    expect(decide(moved, { ...options, isSyncedByVcluster: false }).kind).toBe('delete');
+  });
+
+  test('other decisions are the same', () => {
+    const others = ROWS.filter((row) => !deleting.includes(row));
+    expect(others.map((row) => decided(row, true))).toEqual(others.map((row) => decided(row, false)));
+  });
+});
+
+function isThere(sees: Partial<Observation>): boolean {
+  return seen(sees).virtual !== undefined;
+}
+
+test('a copy of a Service that this program never wrote is left to vCluster, whose values may not be known', () => {
+  const options = { requireService: false, isSyncedByVcluster: false };
+  const copy = (metadata: Partial<KubeObject['metadata']>) =>
+    seen({ virtual: service({ app: 'x' }), host: hostObject(metadata), ownership: OURS });
+  const kind = emptyServices;
+  expect(decide(copy({}), { ...options, kind })).toEqual({ kind: 'ignore', reason: 'selects Pods' });
+  expect(decide(copy(RECORDED), { ...options, kind })).toEqual({ kind: 'delete', reason: 'selects Pods' });
 });

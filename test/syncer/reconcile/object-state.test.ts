@@ -29,6 +29,7 @@ function seen(change: Partial<Observation> = {}): Observation {
     strays: [],
     claims: [],
     hasForeignService: false,
+    isMoved: false,
     isUnserved: false,
     wasCopied: false,
     isKnownCopy: true,
