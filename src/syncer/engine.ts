@@ -50,6 +50,8 @@ export interface Generation {
 
 export interface EngineOptions extends SyncEnvironment {
   readonly kinds: readonly KindPlan[];
+  /** Filled with the sync of each kind. */
+  readonly syncs: KindSync[];
   /** Filled with the caches of virtual objects, by plural: all readers of a resource share one. Kinds look up objects of other kinds in them. */
   readonly virtualCaches: Map<string, ObservableInformer>;
   readonly references: References;
@@ -78,6 +80,7 @@ export class Engine implements Generation {
   constructor(options: EngineOptions) {
     const { config, references } = options;
     this.#options = options;
+    this.kinds = options.syncs;
     this.#services = this.#virtualInformer(SERVICES);
     this.#hostServices = this.#hostServiceInformer();
     const deletions = serviceDeletions(options.clock);
@@ -91,19 +94,19 @@ export class Engine implements Generation {
       hostServices: this.#hostServices,
       inFlight: createSemaphore(config.workers),
       serviceDeletions: deletions,
-      kinds: () => this.kinds,
+      kinds: this.kinds,
       objection: () => this.objection(),
     };
-    this.kinds = options.kinds.map((plan) => {
+    for (const plan of options.kinds) {
       const { resource } = plan.kind;
       const isService = resource.plural === SERVICES.plural;
       const parts = {
         virtual: this.#virtualInformer(resource),
         host: isService ? this.#hostServices : this.#hostInformer(plan.kind),
-        references: references.index.recordsOf(resource),
+        references: references.changes.recordsOf(resource),
       };
-      return new KindSync(plan, environment, parts, reconcile);
-    });
+      options.syncs.push(new KindSync(plan, environment, parts, reconcile));
+    }
     for (const kind of this.kinds) kind.followRelated(options.virtualCaches);
     this.#followOwner();
   }

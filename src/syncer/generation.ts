@@ -3,7 +3,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ObservableInformer } from '../kube/informer/informer.ts';
 import { ServerHistory } from '../kube/informer/list-watch.ts';
-import { keyOf, objectKey, parseKey } from '../kube/object.ts';
 import type { Config } from './config/config.ts';
 import { jsonEquals, type JsonObject } from '../base/json.ts';
 import type { Clusters } from './clusters.ts';
@@ -19,20 +18,13 @@ import type { Program, Sandbox } from '../expressions/types.ts';
 import { Engine, type EngineOptions, type Generation } from './engine.ts';
 import type { ReferenceListener } from './references/environment.ts';
 import type { ReferencedKind } from './references/referenced-kind.ts';
-import {
-  parseReferrerId,
-  referrerIdOf,
-  type ReferrerId,
-  type Referrers,
-} from './references/reference-index.ts';
 import { References } from './references/references.ts';
 import type { KindSync } from './reconcile/kind-sync.ts';
-import type { NameTranslator } from './translate/types.ts';
 import { createTranslators, pipelineOptions, sandboxSettings } from './translation.ts';
 
 export interface GenerationOptions extends Omit<
   EngineOptions,
-  'kinds' | 'labels' | 'names' | 'owner' | 'references' | 'sandbox' | 'servers' | 'virtualCaches'
+  'kinds' | 'labels' | 'syncs' | 'names' | 'owner' | 'references' | 'sandbox' | 'servers' | 'virtualCaches'
 > {
   readonly references: readonly ReferencedKind[];
   readonly clusters: Pick<Clusters, 'discoveries' | 'resolveOwner'>;
@@ -64,7 +56,7 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
   const compiled = compileKinds(syncedKinds(config, virtualCaches), config.patches);
   const sandbox = await sandboxFor(options, compiled);
   const translators = createTranslators(config);
-  const referrers = syncedReferrers(translators.names, () => engine.kinds);
+  const syncs: KindSync[] = [];
   const references = new References(
     {
       ...options,
@@ -75,7 +67,7 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
       objection: () => engine.objection(),
     },
     options.references,
-    referrers,
+    syncs,
   );
   const { lookup, prepare } = references;
   const kinds = compiled.map(({ kind, patches }) => {
@@ -88,7 +80,7 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
       evaluations,
     };
   });
-  const parts = { kinds, virtualCaches, references, servers, owner, sandbox };
+  const parts = { kinds, syncs, virtualCaches, references, servers, owner, sandbox };
   const engine = new Engine({ ...options, ...translators, ...parts });
   return engine;
 }
@@ -117,32 +109,4 @@ async function sandboxFor(
   const programs = compiled.flatMap(({ patches }) => patches.programs);
   if (programs.length === 0) return undefined;
   return create({ ...sandboxSettings(config), programs, clock, logger, metrics: metrics.sync });
-}
-
-function syncedReferrers(names: NameTranslator, kinds: () => readonly KindSync[]): Referrers {
-  const find = (id: ReferrerId) => {
-    const { plural, key } = parseReferrerId(id);
-    const sync = kinds().find(({ kind }) => kind.resource.plural === plural);
-    return sync && { sync, key };
-  };
-  return {
-    virtual(id) {
-      const found = find(id);
-      const object = found?.sync.virtual.get(found.key);
-      return object && found && { object, resource: found.sync.kind.resource };
-    },
-    hostCopy(id) {
-      const found = find(id);
-      const target = found && names.toHost(parseKey(found.key));
-      return target && found.sync.host.get(keyOf(target));
-    },
-    enqueue(id) {
-      const found = find(id);
-      found?.sync.enqueue(found.key);
-    },
-    all: () =>
-      kinds().flatMap(({ kind, virtual }) =>
-        [...virtual.list()].map((object) => referrerIdOf(kind.resource, objectKey(object))),
-      ),
-  };
 }
