@@ -25,7 +25,7 @@ import type { ClusterClient, EventRecorder, WatchClient } from '../kube/types.ts
 import { connectHost, type HostConnection, untilResponse } from '../syncer/clusters.ts';
 import { type ClusterSync, type ClusterSyncOptions, startClusterSync } from '../syncer/cluster-sync.ts';
 import { type Companion, startCompanion, type StartCompanion } from '../syncer/companion.ts';
-import { informerCheck } from '../syncer/engine.ts';
+import { informerCheck } from '../kube/informer/informer-check.ts';
 import { CONFIGURATION, CONFIGURATION_TEXT, leaseName } from '../syncer/leadership.ts';
 import { createMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
 import type { SandboxProcesses } from '../expressions/processes.ts';

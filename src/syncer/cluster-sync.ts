@@ -9,8 +9,7 @@ import type { CacheBudget } from '../kube/informer/cache-budget.ts';
 import { guardedClient } from '../kube/lease.ts';
 import { type Clusters, type ClustersOptions, connectClusters, type Place, withPlace } from './clusters.ts';
 import { reportCopiesLeft } from './copies-left.ts';
-import type { Generation } from './engine.ts';
-import { createGeneration, type GenerationOptions, IDLE_GENERATION, isSameGeneration } from './generation.ts';
+import { createEngine, needsNewEngine, type EngineParts, type RunningEngine } from './engine.ts';
 import {
   CONFIGURATION,
   CONFIGURATION_TEXT,
@@ -21,7 +20,6 @@ import {
 import { VirtualIdentity } from './virtual-identity.ts';
 import { createSandbox } from '../expressions/sandbox.ts';
 import { DryRun, type DryRunRow } from './reconcile/dry-run.ts';
-import { SHARED_KEYS, syncedKinds } from './kinds/synced-kinds.ts';
 import { checkNamespaceMappings } from './translate/namespace-mappings.ts';
 import { LEASES } from '../kube/lease.ts';
 import { NAMESPACES } from '../kube/object.ts';
@@ -35,7 +33,7 @@ export interface ClusterSyncOptions
   readonly createSandbox?: typeof createSandbox | undefined;
   /** Of the caches. When it is exceeded, the sync fails. Default: everything is cached. */
   readonly budget?: CacheBudget | undefined;
-  /** See `EngineOptions`. */
+  /** See {@link EngineParts}. */
   readonly hasHostControllers?: boolean;
 }
 
@@ -85,9 +83,9 @@ export async function startClusterSync(options: ClusterSyncOptions): Promise<Clu
     }),
   );
   const config = located(options.config, clusters.place);
-  const references = await clusters.resolveReferences(config);
+  const named = await clusters.resolveReferences(config);
   await Promise.all([
-    clusters.checkRights(config, references),
+    clusters.checkRights(config, named),
     reportMissingHostNamespace(config, clusters.host, logger),
   ]);
   const leadership = resources.use(startLeadership({ ...options, config, client: clusters.host }));
@@ -115,21 +113,18 @@ export async function startClusterSync(options: ClusterSyncOptions): Promise<Clu
     recorder,
     connection,
   };
-  const generation = await prepareGeneration({ ...parts, config, references });
-  const sync = new RunningSync(parts, { config, generation }, resources.move());
+  const engine = await createEngine(parts, config, named);
+  const sync = new RunningSync(parts, { config, engine }, resources.move());
   options.signal.removeEventListener('abort', follow);
   configuration.use(config);
   configuration.read(config);
   configuration.publishText(options.textHash);
-  generation.start();
+  engine.start();
   sync.report(startedMs);
   return sync;
 }
 
-interface SyncParts
-  extends
-    Omit<ClusterSyncOptions, 'createSandbox'>,
-    Omit<GenerationOptions, 'references' | 'config' | 'clusters'> {
+interface SyncParts extends EngineParts {
   readonly clusters: Clusters;
   readonly identity: VirtualIdentity;
   readonly configuration: ConfigurationInUse;
@@ -139,7 +134,7 @@ interface SyncParts
 /** The part that a reload replaces. */
 interface Running {
   readonly config: Config;
-  readonly generation: Generation;
+  readonly engine: RunningEngine;
 }
 
 class RunningSync implements ClusterSync {
@@ -156,7 +151,7 @@ class RunningSync implements ClusterSync {
     this.#running = running;
     this.#resources = resources;
     const { budget, leadership, metrics } = parts;
-    metrics.sync.pathsNeverMatched(() => this.#running.generation.pathsNeverMatched.length);
+    metrics.sync.pathsNeverMatched(() => this.#running.engine.pathsNeverMatched.length);
     this.failed = Promise.race([
       leadership.lost,
       ...(budget === undefined ? [] : [exceeded(budget)]),
@@ -175,31 +170,29 @@ class RunningSync implements ClusterSync {
     if (live.length > 0) logger.info({ paths: live }, 'configuration reloaded');
   }
 
-  /** The running generation continues until the new one can start without an error, or where a new one would do the same. */
+  /** The running engine continues until the new one can start without an error, or where a new one would do the same. */
   async #use(config: Config): Promise<void> {
-    const { generation } = this.#running;
-    this.#running = isSameGeneration(this.#running.config, config)
-      ? { config, generation }
-      : { config, generation: await this.#replace(config) };
+    const { config: before, engine } = this.#running;
+    this.#running = { config, engine: needsNewEngine(before, config) ? await this.#replace(config) : engine };
     this.#parts.configuration.use(config);
   }
 
-  async #replace(config: Config): Promise<Generation> {
+  async #replace(config: Config): Promise<RunningEngine> {
     const { clusters } = this.#parts;
-    const references = await clusters.resolveReferences(config);
-    await clusters.checkRights(config, references);
-    const generation = await prepareGeneration({ ...this.#parts, config, references });
+    const named = await clusters.resolveReferences(config);
+    await clusters.checkRights(config, named);
+    const engine = await createEngine(this.#parts, config, named);
     const { signal } = this.#stopping;
-    const { generation: previous } = this.#running;
+    const { engine: previous } = this.#running;
     if (!signal.aborted) await previous.stop();
     if (signal.aborted) {
       // Nothing else stops its sandbox.
-      await generation.stop();
+      await engine.stop();
       throw signal.reason;
     }
-    generation.start(previous.importedKinds);
+    engine.start(previous.importedKinds);
     this.#reporting = Promise.all([this.#reporting, this.#reportCopiesLeft(config)]);
-    return generation;
+    return engine;
   }
 
   reloadFailed(reason: string): void {
@@ -217,7 +210,7 @@ class RunningSync implements ClusterSync {
     const { signal } = this.#stopping;
     const seconds = (): number => Math.round(clock.monotonicMs() - startedMs) / 1000;
     if (!(await this.whenCached(signal))) return;
-    const objects = this.#running.generation.objects;
+    const objects = this.#running.engine.objects;
     logger.info({ servers: clusters.servers, objects, seconds: seconds() }, 'ready');
     await Promise.all([
       this.#reportFirstPass(seconds),
@@ -230,7 +223,7 @@ class RunningSync implements ClusterSync {
     const { signal } = this.#stopping;
     await this.firstPass(signal);
     if (signal.aborted) return;
-    const { initialOutcomes, pathsNeverMatched } = this.#running.generation;
+    const { initialOutcomes, pathsNeverMatched } = this.#running.engine;
     const unmatched = pathsNeverMatched.length === 0 ? {} : { pathsNeverMatched };
     this.#parts.logger.info({ ...initialOutcomes, ...unmatched, seconds: seconds() }, 'first pass complete');
   }
@@ -241,7 +234,7 @@ class RunningSync implements ClusterSync {
 
   async isStandby(signal: AbortSignal): Promise<boolean> {
     const { clock, leadership } = this.#parts;
-    await this.#poll(() => leadership.isLeading || this.#running.generation.isCached, signal);
+    await this.#poll(() => leadership.isLeading || this.#running.engine.isCached, signal);
     if (!leadership.isLeading) await sleep(clock, STANDBY_AFTER_MS, signal);
     return !signal.aborted && !leadership.isLeading;
   }
@@ -258,13 +251,13 @@ class RunningSync implements ClusterSync {
       if (progress !== seen.progress) seen = { progress, atMs: clock.monotonicMs() };
       return clock.monotonicMs() - seen.atMs > silenceMs;
     };
-    await this.#poll(() => this.#running.generation.isCached || isSilent(), signal);
-    return !signal.aborted && this.#running.generation.isCached;
+    await this.#poll(() => this.#running.engine.isCached || isSilent(), signal);
+    return !signal.aborted && this.#running.engine.isCached;
   }
 
   /** Of the first lists: the objects that are cached, and what is not ready. */
   #progress(): string {
-    const { objects, checks } = this.#running.generation;
+    const { objects, checks } = this.#running.engine;
     return JSON.stringify([objects, Object.entries(checks).filter(([, check]) => check().isOk).length]);
   }
 
@@ -284,7 +277,7 @@ class RunningSync implements ClusterSync {
     // Idle in two consecutive checks, because a decision may queue another object.
     for (let idle = 0; idle < 2 && !signal.aborted;) {
       await sleep(clock, IDLE_CHECK_MS, signal);
-      idle = this.#running.generation.isIdle ? idle + 1 : 0;
+      idle = this.#running.engine.isIdle ? idle + 1 : 0;
     }
     return dryRun?.rows() ?? [];
   }
@@ -294,10 +287,10 @@ class RunningSync implements ClusterSync {
     this.#stopping.abort();
     let left = 0;
     const timer = clock.schedule(this.#hasFailed ? 0 : DRAIN_MS, () => {
-      left = this.#running.generation.abandon();
+      left = this.#running.engine.abandon();
       connection.abort();
     });
-    await this.#running.generation.stop();
+    await this.#running.engine.stop();
     await this.#reporting;
     await this.#resources.disposeAsync();
     timer.cancel();
@@ -309,7 +302,7 @@ class RunningSync implements ClusterSync {
     return {
       connected: () => ({ isOk: true }),
       'virtual-cluster': () => identity.check(),
-      ...this.#running.generation.checks,
+      ...this.#running.engine.checks,
       'leader-election': () => leadership.check(),
       configuration: () => configuration.check(),
     };
@@ -319,13 +312,6 @@ class RunningSync implements ClusterSync {
 async function exceeded(budget: CacheBudget): Promise<string> {
   const { of, max } = await budget.exceeded;
   return `the caches need more than ${max} ${of}`;
-}
-
-async function prepareGeneration(options: GenerationOptions): Promise<Generation> {
-  if (syncedKinds(options.config).length > 0) return await createGeneration(options);
-  const settings = SHARED_KEYS.map((key) => `sync.toHost.${key}.enabled`).join(' and ');
-  options.logger.warn({}, `${settings} are false: nothing is synced`);
-  return IDLE_GENERATION;
 }
 
 /** Only with the host namespace, which may come from the kubeconfig context, can mappings be validated. */
@@ -363,7 +349,7 @@ class ConfigurationInUse {
   #isApplied = true;
 
   constructor(
-    options: Pick<GenerationOptions, 'leadership' | 'recorder' | 'clock' | 'logger' | 'metrics'> & {
+    options: Pick<EngineParts, 'leadership' | 'recorder' | 'clock' | 'logger' | 'metrics'> & {
       readonly client: Pick<ClusterClient, 'get'>;
     },
   ) {

@@ -52,7 +52,6 @@ export interface KindEnvironment extends SyncEnvironment {
   readonly serviceDeletions: ServiceDeletions;
   /** Of the engine: all of them once one runs. */
   readonly kinds: readonly KindSync[];
-  objection(): Promise<string | undefined>;
 }
 
 export class KindSync {
