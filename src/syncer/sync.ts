@@ -26,35 +26,16 @@ import { NAMESPACES } from '../kube/object.ts';
 import { isNotFound } from '../kube/status-error.ts';
 import type { ClusterClient } from '../kube/types.ts';
 
-export interface ClusterSyncOptions
-  extends ClustersOptions, Pick<LeadershipOptions, 'createLock' | 'leaseAnnotations'> {
+export interface SyncOptions
+  extends
+    ClustersOptions,
+    Pick<LeadershipOptions, 'createLock' | 'leaseAnnotations'>,
+    Pick<EngineParts, 'hasHostControllers'> {
   /** See `LoadedConfig`; of the members of a fleet, `leaseAnnotations` have that of the fleet. */
   readonly textHash?: string | undefined;
   readonly createSandbox?: typeof createSandbox | undefined;
   /** Of the caches. When it is exceeded, the sync fails. Default: everything is cached. */
   readonly budget?: CacheBudget | undefined;
-  /** See {@link EngineParts}. */
-  readonly hasHostControllers?: boolean;
-}
-
-export interface ClusterSync {
-  /** Resolves with the reason when the sync cannot continue; the caller then stops it. */
-  readonly failed: Promise<string>;
-  /** Applies the changes that need no restart. Rejects without a change if a right for the new configuration is missing. */
-  reload(config: Config, textHash?: string): Promise<void>;
-  /** Reports why the files are not applied; the running configuration remains active. */
-  reloadFailed(reason: string): void;
-  /** Resolves with true when every object is cached and another replica leads; with false when this one leads, or when `signal` aborts. */
-  isStandby(signal: AbortSignal): Promise<boolean>;
-  whenLeading(signal: AbortSignal): Promise<void>;
-  /** Resolves with true when every first list is cached, and with false when `signal` aborts, or when for `silenceMs` nothing was added to the caches. */
-  whenCached(signal: AbortSignal, silenceMs?: number): Promise<boolean>;
-  checks(): Checks;
-  failedChecks(): readonly string[];
-  /** Resolves when all objects of the first lists have been reconciled, or when `signal` aborts, with the rows of a dry run. */
-  firstPass(signal: AbortSignal): Promise<readonly DryRunRow[]>;
-  /** Ignores new events, finishes the queue and sends pending Events, all within {@link DRAIN_MS}. Resolves with the number of remaining objects. */
-  stop(): Promise<number>;
 }
 
 const IDLE_CHECK_MS = 50;
@@ -66,7 +47,7 @@ const STANDBY_AFTER_MS = 1000;
 const DRAIN_MS = 6500;
 
 /** Rejects with `TerminalError` for errors that a retry does not fix. */
-export async function startClusterSync(options: ClusterSyncOptions): Promise<ClusterSync> {
+export async function startSync(options: SyncOptions): Promise<Sync> {
   const { clock, logger, isDryRun } = options;
   const startedMs = clock.monotonicMs();
   await using resources = new AsyncDisposableStack();
@@ -114,7 +95,7 @@ export async function startClusterSync(options: ClusterSyncOptions): Promise<Clu
     connection,
   };
   const engine = await createEngine(parts, config, named);
-  const sync = new RunningSync(parts, { config, engine }, resources.move());
+  const sync = new Sync(parts, { config, engine }, resources.move());
   options.signal.removeEventListener('abort', follow);
   configuration.use(config);
   configuration.read(config);
@@ -124,7 +105,7 @@ export async function startClusterSync(options: ClusterSyncOptions): Promise<Clu
   return sync;
 }
 
-interface SyncParts extends EngineParts {
+interface Parts extends EngineParts {
   readonly clusters: Clusters;
   readonly identity: VirtualIdentity;
   readonly configuration: ConfigurationInUse;
@@ -137,16 +118,17 @@ interface Running {
   readonly engine: RunningEngine;
 }
 
-class RunningSync implements ClusterSync {
+export class Sync {
+  /** Resolves with the reason when the sync cannot continue; the caller then stops it. */
   readonly failed: Promise<string>;
-  readonly #parts: SyncParts;
+  readonly #parts: Parts;
   readonly #resources: AsyncDisposableStack;
   #running: Running;
   #hasFailed = false;
   readonly #stopping = new AbortController();
   #reporting: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: SyncParts, running: Running, resources: AsyncDisposableStack) {
+  constructor(parts: Parts, running: Running, resources: AsyncDisposableStack) {
     this.#parts = parts;
     this.#running = running;
     this.#resources = resources;
@@ -158,6 +140,7 @@ class RunningSync implements ClusterSync {
     ]).finally(() => (this.#hasFailed = true));
   }
 
+  /** Applies the changes that need no restart. Rejects without a change if a right for the new configuration is missing. */
   async reload(config: Config, textHash?: string): Promise<void> {
     const { logger, metrics, clusters, configuration } = this.#parts;
     const before = this.#running.config;
@@ -195,6 +178,7 @@ class RunningSync implements ClusterSync {
     return engine;
   }
 
+  /** Reports why the files are not applied; the running configuration remains active. */
   reloadFailed(reason: string): void {
     this.#parts.configuration.read(this.#running.config, reason);
     this.#parts.metrics.sync.reloaded('error');
@@ -232,6 +216,7 @@ class RunningSync implements ClusterSync {
     return reportCopiesLeft({ ...this.#parts, config });
   }
 
+  /** Resolves with true when every object is cached and another replica leads; with false when this one leads, or when `signal` aborts. */
   async isStandby(signal: AbortSignal): Promise<boolean> {
     const { clock, leadership } = this.#parts;
     await this.#poll(() => leadership.isLeading || this.#running.engine.isCached, signal);
@@ -243,6 +228,7 @@ class RunningSync implements ClusterSync {
     return this.#parts.leadership.whenLeading(signal);
   }
 
+  /** Resolves with true when every first list is cached, and with false when `signal` aborts, or when for `silenceMs` nothing was added to the caches. */
   async whenCached(signal: AbortSignal, silenceMs = Infinity): Promise<boolean> {
     const { clock } = this.#parts;
     let seen = { progress: '', atMs: 0 };
@@ -272,6 +258,7 @@ class RunningSync implements ClusterSync {
     });
   }
 
+  /** Resolves when all objects of the first lists have been reconciled, or when `signal` aborts, with the rows of a dry run. */
   async firstPass(signal: AbortSignal): Promise<readonly DryRunRow[]> {
     const { clock, dryRun } = this.#parts;
     // Idle in two consecutive checks, because a decision may queue another object.
@@ -282,6 +269,7 @@ class RunningSync implements ClusterSync {
     return dryRun?.rows() ?? [];
   }
 
+  /** Ignores new events, finishes the queue and sends pending Events, all within {@link DRAIN_MS}. Resolves with the number of remaining objects. */
   async stop(): Promise<number> {
     const { clock, connection } = this.#parts;
     this.#stopping.abort();
