@@ -3,7 +3,7 @@
 import { watch } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { ClusterSync } from '../syncer/cluster-sync.ts';
+import type { Sync } from '../syncer/sync.ts';
 import { InvalidConfigError, type FileTexts, readConfigText } from './config/files.ts';
 import type { LoadedConfig } from './config/load.ts';
 import { readDocument } from '../config-file/document.ts';
@@ -52,7 +52,7 @@ export function exitAfterGracePeriod(code: number): void {
 interface ReloadOptions {
   readonly loaded: LoadedConfig;
   readonly load: () => Promise<LoadedConfig>;
-  readonly daemon: Pick<ClusterSync, 'reload' | 'reloadFailed'>;
+  readonly daemon: Pick<Sync, 'reload' | 'reloadFailed'>;
   readonly clock: Clock;
   readonly logger: Logger;
 }

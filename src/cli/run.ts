@@ -3,7 +3,7 @@
 import { flushCompileCache } from 'node:module';
 import type { Command } from 'commander';
 import { COMMAND_GIVES_UP_MS } from '../syncer/clusters.ts';
-import { startDaemon, type Daemon, type DaemonOptions } from '../syncer/daemon.ts';
+import { startDaemon, type Daemon, type DaemonOptions } from '../syncer/run.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { ManagementConfig } from '../access-keys/config.ts';
 import { loadConfig, type LoadedConfig } from './config/load.ts';

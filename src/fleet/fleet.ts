@@ -23,9 +23,9 @@ import {
 } from '../kube/object.ts';
 import type { ClusterClient, EventRecorder, WatchClient } from '../kube/types.ts';
 import { connectHost, type HostConnection, untilResponse } from '../syncer/clusters.ts';
-import { type ClusterSync, type ClusterSyncOptions, startClusterSync } from '../syncer/cluster-sync.ts';
+import { startSync, type Sync, type SyncOptions } from '../syncer/sync.ts';
 import { type Companion, startCompanion, type StartCompanion } from '../syncer/companion.ts';
-import { informerCheck } from '../syncer/engine.ts';
+import { informerCheck } from '../kube/informer/informer-check.ts';
 import { CONFIGURATION, CONFIGURATION_TEXT, leaseName } from '../syncer/leadership.ts';
 import { createMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
 import type { SandboxProcesses } from '../expressions/processes.ts';
@@ -161,7 +161,7 @@ export interface FleetParts extends FleetOptions {
   readonly namespaces: FleetConfig['namespaces'];
   readonly replicaId: string;
   /** How members are connected and evaluate expressions. Absent: over HTTP, in processes. */
-  readonly sync?: Pick<ClusterSyncOptions, 'connect' | 'createSandbox'>;
+  readonly sync?: Pick<SyncOptions, 'connect' | 'createSandbox'>;
   /** Absent: a thread. */
   readonly reader?: ValuesReader;
 }
@@ -427,12 +427,12 @@ export class Fleet {
       );
   }
 
-  async #startSync({ vcluster, ...start }: MemberStart): Promise<ClusterSync> {
+  async #startSync({ vcluster, ...start }: MemberStart): Promise<Sync> {
     const { host, isDryRun, clock, random, sync, version } = this.#parts;
     const replicas = this.#replicas;
     await this.#warnOfSidecar(start);
     const borrowed = borrowedClient(host.client, hostLimits(this.#config.fleet, clock));
-    return startClusterSync({
+    return startSync({
       ...start,
       isDryRun,
       clock,

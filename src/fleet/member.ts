@@ -9,7 +9,7 @@ import { RetryDelay } from '../base/retry.ts';
 import type { TokenBucket } from '../base/token-bucket.ts';
 import { type Config, diffConfig } from '../syncer/config/config.ts';
 import type { CacheBudget, CacheLimits, CacheShare, Excess } from '../kube/informer/cache-budget.ts';
-import type { ClusterSync } from '../syncer/cluster-sync.ts';
+import type { Sync } from '../syncer/sync.ts';
 import type { Membership } from './decide-member.ts';
 import { LimitExceededError, resumeLimits } from './member-limits.ts';
 
@@ -40,6 +40,8 @@ export interface StartOptions {
   readonly budget: CacheBudget;
 }
 
+export type MemberSync = Omit<Sync, 'report'>;
+
 /** What it may hold beside the other members. */
 export interface MemberCaches {
   create(limits: CacheLimits): CacheBudget;
@@ -52,7 +54,7 @@ export interface MemberOptions {
   /** They may change, see {@link Member.limitsChanged}. */
   readonly limits: () => CacheLimits;
   readonly caches: MemberCaches;
-  readonly startSync: (config: Config, options: StartOptions) => Promise<ClusterSync>;
+  readonly startSync: (config: Config, options: StartOptions) => Promise<MemberSync>;
   readonly reported: (status: MemberStatus) => void;
   /** Starts and reloads: each takes one. */
   readonly changes: TokenBucket;
@@ -68,7 +70,7 @@ interface Wanted {
 }
 
 interface Running {
-  readonly sync: ClusterSync;
+  readonly sync: MemberSync;
   readonly budget: CacheBudget;
   /** What its configuration holds. */
   values: CacheShare;
@@ -358,7 +360,7 @@ function heldBy(budget: CacheBudget, { vclusterValues }: Config): CacheShare {
 }
 
 /** Rejects where the sync continues with the configuration before; a later attempt may succeed. */
-async function reload(sync: ClusterSync, config: Config): Promise<boolean> {
+async function reload(sync: MemberSync, config: Config): Promise<boolean> {
   try {
     await sync.reload(config);
     return true;
@@ -375,7 +377,7 @@ function isSameConfig(a: Config | undefined, b: Config | undefined): boolean {
   return live.length === 0 && restart.length === 0;
 }
 
-function standbyReason(sync: ClusterSync): string {
+function standbyReason(sync: MemberSync): string {
   const { detail = '' } = sync.checks()['leader-election']?.() ?? {};
   return `${detail}: another replica of the fleet, or a sidecar, which is to be removed, or the label of this vCluster`;
 }

@@ -11,14 +11,20 @@ import type { Config } from '../syncer/config/config.ts';
 import { describeProblem } from '../config-file/source-file.ts';
 import { objectKey, parseKey, type KubeObject, type NamespacedName, type ObjectKey } from '../kube/object.ts';
 import { WorkQueue, type QueueMetrics } from '../kube/work-queue.ts';
-import type { ClusterSync } from '../syncer/cluster-sync.ts';
 import { createSyncMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
 import { Allowances, type Allowance } from './allowances.ts';
 import { decideByWorkload, surplusReason, type FleetRules, type Membership } from './decide-member.ts';
 import { Decisions } from './decisions.ts';
 import type { FleetDiscovery } from './discovery.ts';
 import { cacheLimits } from './member-limits.ts';
-import { Member, MEMBER_STATES, type MemberState, type MemberStatus, type StartOptions } from './member.ts';
+import {
+  Member,
+  MEMBER_STATES,
+  type MemberState,
+  type MemberStatus,
+  type MemberSync,
+  type StartOptions,
+} from './member.ts';
 import { plainMemberConfig } from './member-config.ts';
 import type { MemberNote } from './member-note.ts';
 import type { Removals } from './removals.ts';
@@ -43,7 +49,7 @@ export interface MembersOptions {
   readonly isPlacedHere: (vcluster: ObjectKey) => boolean;
   /** The Lease of this replica has to be renewed before anything is decided. */
   readonly isRenewalDue: () => boolean;
-  readonly startSync: (start: MemberStart) => Promise<ClusterSync>;
+  readonly startSync: (start: MemberStart) => Promise<MemberSync>;
   readonly removals: Pick<Removals, 'ended' | 'deleted'>;
   readonly caches: SharedCaches;
   /** Reports on its workload that a vCluster is not synced. */

@@ -2,16 +2,16 @@
 
 import { messageOf } from '../base/errors.ts';
 import type { KubeObject, Resource } from '../kube/object.ts';
-import type { GenerationOptions } from './generation.ts';
 import type { SyncableKind } from './kinds/kind.ts';
 import { isSharedKey, SYNCABLE_KINDS, syncedKinds } from './kinds/synced-kinds.ts';
+import type { SyncEnvironment } from './reconcile/environment.ts';
 import { CLEANUP, listMarked } from './reconcile/marked-copies.ts';
 import { namedVirtual } from './translate/bookkeeping.ts';
 import { hostNamespaces } from './translate/namespace-mappings.ts';
 import { createTranslators } from './translation.ts';
 import { recordOf } from './translate/last-synced.ts';
 
-type CopiesOptions = Pick<GenerationOptions, 'config' | 'clients'>;
+type CopiesOptions = Pick<SyncEnvironment, 'config' | 'clients'>;
 
 export interface CopiesLeft {
   readonly kind: string;
@@ -26,7 +26,7 @@ const NOT_UPDATED =
   'copies of another syncer are on the host, and this configuration does not update them: unless vCluster does, set the setting to true';
 
 export async function reportCopiesLeft(
-  options: CopiesOptions & Pick<GenerationOptions, 'logger'>,
+  options: CopiesOptions & Pick<SyncEnvironment, 'logger'>,
 ): Promise<void> {
   const { logger } = options;
   const left = await copiesLeft(options, (kind, error) => {

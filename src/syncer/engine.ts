@@ -1,71 +1,141 @@
-/** The sync engine of one configuration: informers, one controller per kind, references, readiness. A reload replaces it. */
+/** The sync engine of one configuration: names, patches and their sandbox, informers, a controller per kind, references, readiness. A reload replaces
+ * it. */
 
-import type { Sandbox } from '../expressions/types.ts';
+import { isDeepStrictEqual } from 'node:util';
 import { createSemaphore } from '../base/semaphore.ts';
 import type { CheckResult, Checks } from '../base/health.ts';
-import type { Random } from '../base/random.ts';
+import { jsonEquals, type JsonObject } from '../base/json.ts';
+import { prune } from '../expressions/program-entry.ts';
+import type { createSandbox } from '../expressions/sandbox.ts';
+import type { Sandbox } from '../expressions/types.ts';
+import { informerCheck } from '../kube/informer/informer-check.ts';
 import { createInformer, type InformerOptions, type ObservableInformer } from '../kube/informer/informer.ts';
+import { ServerHistory } from '../kube/informer/list-watch.ts';
 import { createOwnedFieldsStripper } from '../kube/informer/object-cache.ts';
 import type { ClusterName, RecordedEvent } from '../kube/types.ts';
 import { ENDPOINTS, keyOf, objectKey, SERVICES, type KubeObject, type Resource } from '../kube/object.ts';
-import type { Controller } from './reconcile/controller.ts';
-import type { SyncEnvironment } from './reconcile/environment.ts';
-import {
-  hostIndexes,
-  KindSync,
-  virtualIndexes,
-  type KindEnvironment,
-  type KindPlan,
-} from './reconcile/kind-sync.ts';
+import type { Clusters } from './clusters.ts';
+import type { Config } from './config/config.ts';
 import type { SyncedKind } from './kinds/kind.ts';
-import { reconcile } from './reconcile/reconciler.ts';
-import { serviceDeletions } from './reconcile/guards.ts';
-import { CLEANUP, deleteUnmapped, SWEEP_ATTEMPTS } from './reconcile/marked-copies.ts';
-import type { References } from './references/references.ts';
-import { checkMirrors, type ServedCopy } from './mirror-check.ts';
-import { checkSlices } from './slice-check.ts';
+import { compileKinds, SHARED_KEYS, syncedKinds, type CompiledKind } from './kinds/synced-kinds.ts';
 import type { Leadership } from './leadership.ts';
-import type { CopiesEvidence, VirtualIdentity } from './virtual-identity.ts';
+import { checkMirrors, type ServedCopy } from './mirror-check.ts';
+import { createPatchPipeline, measuredPipeline, type PipelineOptions } from './patch/pipeline.ts';
+import type { PatchPipeline } from './patch/types.ts';
+import type { Controller } from './reconcile/controller.ts';
+import { CopyOwner, type SyncEnvironment, type SyncParts } from './reconcile/environment.ts';
+import { serviceDeletions } from './reconcile/guards.ts';
+import { KeptEvaluations } from './reconcile/kept-evaluations.ts';
+import { hostIndexes, KindSync, virtualIndexes, type KindEnvironment } from './reconcile/kind-sync.ts';
+import { CLEANUP, deleteUnmapped, SWEEP_ATTEMPTS } from './reconcile/marked-copies.ts';
+import { reconcile } from './reconcile/reconciler.ts';
+import type { ReferenceEnvironment } from './references/environment.ts';
+import type { ReferencedKind } from './references/referenced-kind.ts';
+import { References } from './references/references.ts';
+import { checkSlices } from './slice-check.ts';
+import { createTranslators, ownerOf, pipelineOptions, sandboxSettings } from './translation.ts';
 import { isBookkeepingAnnotation, ownershipOf } from './translate/bookkeeping.ts';
 import { recordedKinds, type KindId } from './translate/last-synced.ts';
 import { hostNamespaces } from './translate/namespace-mappings.ts';
-import { ownerOf } from './translation.ts';
+import type { CopiesEvidence, VirtualIdentity } from './virtual-identity.ts';
 
-export interface Generation {
-  readonly checks: Checks;
-  readonly isCached: boolean;
-  /** The workers have processed all objects of the first lists and all changes since. */
-  readonly isIdle: boolean;
-  readonly objects: Readonly<Record<string, number>>;
-  readonly initialOutcomes: Readonly<Record<string, number>>;
-  readonly importedKinds: readonly KindId[];
-  /** `endpoints: patches[2], path metadata.labels.tier`. */
-  readonly pathsNeverMatched: readonly string[];
-  /** `inherited`: the imported kinds of the generation before it. */
-  start(inherited?: readonly KindId[]): void;
-  stop(): Promise<void>;
-  /** Gives up what is queued or in progress; returns how many keys that are. */
-  abandon(): number;
-}
-
-export interface EngineOptions extends SyncEnvironment {
-  readonly kinds: readonly KindPlan[];
-  /** Filled with the caches of virtual objects, by plural: all readers of a resource share one. Kinds look up objects of other kinds in them. */
-  readonly virtualCaches: Map<string, ObservableInformer>;
-  readonly references: References;
+/** What engines are made of, whatever their configuration. */
+export interface EngineParts extends SyncParts, Pick<ReferenceEnvironment, 'giveUpMs' | 'referenceDecided'> {
+  readonly clusters: Pick<Clusters, 'discoveries' | 'resolveOwner'>;
   readonly leadership: Leadership;
-  /** Undefined: no patch has an expression. */
-  readonly sandbox: Sandbox | undefined;
-  readonly random: Random;
+  readonly createSandbox: typeof createSandbox;
+  readonly createPipeline?: (kind: SyncedKind, options: PipelineOptions) => PatchPipeline;
   /** Undefined: copies of objects that are gone are deleted. */
   readonly identity?: Pick<VirtualIdentity, 'objection'> | undefined;
   /** False: the host runs no controllers, so Endpoints are not mirrored to slices. Default true. */
   readonly hasHostControllers?: boolean;
 }
 
-export class Engine implements Generation {
-  readonly kinds: readonly KindSync[];
-  readonly #options: EngineOptions;
+interface EngineOptions extends EngineParts {
+  readonly config: Config;
+  readonly named: readonly ReferencedKind[];
+  readonly owner: CopyOwner;
+  readonly compiled: readonly CompiledKind[];
+  /** Filled with the caches of virtual objects, by plural: all readers of a resource share one. Kinds look up objects of other kinds in them. */
+  readonly virtualCaches: Map<string, ObservableInformer>;
+  /** Undefined: no patch has an expression. */
+  readonly sandbox: Sandbox | undefined;
+}
+
+interface EngineEnvironment extends EngineOptions, SyncEnvironment {}
+
+/** Completes every step that can fail, so that the previous engine can run until this one is ready. `named`: the kinds that its patches reference. */
+export async function createEngine(
+  parts: EngineParts,
+  config: Config,
+  named: readonly ReferencedKind[],
+): Promise<RunningEngine> {
+  const virtualCaches = new Map<string, ObservableInformer>();
+  const synced = syncedKinds(config, virtualCaches);
+  if (synced.length === 0) {
+    const settings = SHARED_KEYS.map((key) => `sync.toHost.${key}.enabled`).join(' and ');
+    parts.logger.warn({}, `${settings} are false: nothing is synced`);
+    return IDLE_ENGINE;
+  }
+  const resolveOwner = () => parts.clusters.resolveOwner(config);
+  const owner = new CopyOwner(await resolveOwner(), resolveOwner);
+  const compiled = compileKinds(synced, config.patches);
+  const sandbox = await sandboxFor(compiled, config, parts);
+  return new Engine({ ...parts, config, named, owner, compiled, virtualCaches, sandbox });
+}
+
+async function sandboxFor(
+  compiled: readonly CompiledKind[],
+  config: Config,
+  { clock, logger, metrics, createSandbox: create }: EngineParts,
+): Promise<Sandbox | undefined> {
+  const programs = compiled.flatMap(({ patches }) => patches.programs);
+  if (programs.length === 0) return undefined;
+  return create({ ...sandboxSettings(config), programs, clock, logger, metrics: metrics.sync });
+}
+
+/** False where the engines of both configurations do the same: they differ at most in values of vCluster that no expression reads. */
+export function needsNewEngine(before: Config, after: Config): boolean {
+  const { vclusterValues } = after;
+  if (!isDeepStrictEqual({ ...before, vclusterValues }, after)) return true;
+  const paths = compileKinds(syncedKinds(after), after.patches).flatMap(({ patches }) =>
+    patches.programs.flatMap(({ reads }) => reads.vcluster),
+  );
+  const read = (config: Config): JsonObject | null => prune({ ...sandboxSettings(config).vcluster }, paths);
+  return !jsonEquals(read(before), read(after));
+}
+
+export type RunningEngine = Pick<
+  Engine,
+  | 'abandon'
+  | 'checks'
+  | 'importedKinds'
+  | 'initialOutcomes'
+  | 'isCached'
+  | 'isIdle'
+  | 'objects'
+  | 'pathsNeverMatched'
+  | 'start'
+  | 'stop'
+>;
+
+const IDLE_ENGINE: RunningEngine = {
+  checks: {},
+  isCached: true,
+  isIdle: true,
+  objects: {},
+  initialOutcomes: {},
+  importedKinds: [],
+  pathsNeverMatched: [],
+  start: () => undefined,
+  stop: async () => undefined,
+  abandon: () => 0,
+};
+
+class Engine {
+  readonly #environment: EngineEnvironment;
+  readonly #kinds: readonly KindSync[];
+  readonly #references: References;
   readonly #services: ObservableInformer;
   readonly #hostServices: ObservableInformer;
   readonly #stopping = new AbortController();
@@ -76,41 +146,62 @@ export class Engine implements Generation {
   #isWorking = false;
 
   constructor(options: EngineOptions) {
-    const { config, references } = options;
-    this.#options = options;
+    const { clock, clusters, compiled, config, identity, named, virtualCaches } = options;
+    const kinds: KindSync[] = [];
+    const environment = {
+      ...options,
+      ...createTranslators(config),
+      servers: { virtual: new ServerHistory(), host: new ServerHistory() },
+      objection: async () => identity?.objection(() => evidenceOf(kinds)),
+    };
+    this.#environment = environment;
+    this.#kinds = kinds;
+    this.#references = new References({ ...environment, discoveries: clusters.discoveries }, named, kinds);
     this.#services = this.#virtualInformer(SERVICES);
     this.#hostServices = this.#hostServiceInformer();
-    const deletions = serviceDeletions(options.clock);
+    const deletions = serviceDeletions(clock);
     this.#hostServices.subscribe(({ type, key, object, previous }) => {
       const isReplaced = previous !== undefined && previous.metadata.uid !== object.metadata.uid;
       if (type === 'deleted' || isReplaced) deletions.set(key, true);
     });
-    const environment: KindEnvironment = {
-      ...options,
+    const shared: KindEnvironment = {
+      ...environment,
       services: this.#services,
       hostServices: this.#hostServices,
       inFlight: createSemaphore(config.workers),
       serviceDeletions: deletions,
-      kinds: () => this.kinds,
-      objection: () => this.objection(),
+      kinds,
     };
-    this.kinds = options.kinds.map((plan) => {
-      const { resource } = plan.kind;
-      const isService = resource.plural === SERVICES.plural;
-      const parts = {
-        virtual: this.#virtualInformer(resource),
-        host: isService ? this.#hostServices : this.#hostInformer(plan.kind),
-        references: references.index.recordsOf(resource),
-      };
-      return new KindSync(plan, environment, parts, reconcile);
-    });
-    for (const kind of this.kinds) kind.followRelated(options.virtualCaches);
+    for (const one of compiled) kinds.push(this.#createKind(one, shared));
+    for (const kind of kinds) kind.followRelated(virtualCaches);
     this.#followOwner();
+  }
+
+  #createKind({ kind, patches }: CompiledKind, environment: KindEnvironment): KindSync {
+    const { clock, config, metrics, sandbox } = this.#environment;
+    const { createPipeline = (_, options) => createPatchPipeline(options) } = this.#environment;
+    const { changes, lookup, prepare } = this.#references;
+    const { programs } = patches;
+    const evaluations = sandbox && programs.length > 0 ? new KeptEvaluations(sandbox, programs) : undefined;
+    const parts = { compiled: patches, evaluator: evaluations, lookup, prepare };
+    const pipeline = createPipeline(kind, pipelineOptions(config, kind, parts));
+    const { resource } = kind;
+    const isService = resource.plural === SERVICES.plural;
+    return new KindSync(
+      { kind, pipeline: measuredPipeline(pipeline, clock, metrics.sync), evaluations },
+      environment,
+      {
+        virtual: this.#virtualInformer(resource),
+        host: isService ? this.#hostServices : this.#hostInformer(kind),
+        references: changes.recordsOf(resource),
+      },
+      reconcile,
+    );
   }
 
   /** An owner of another kind than Service exists at the start, and its uid is read again when it may have been created again. */
   #followOwner(): void {
-    const { config, owner, references } = this.#options;
+    const { config, owner } = this.#environment;
     const wanted = ownerOf(config);
     if (wanted?.kind !== SERVICES.kind || config.sync.namespaces.kind !== 'single') return;
     const { apiVersion, kind, name } = wanted;
@@ -118,13 +209,13 @@ export class Engine implements Generation {
     this.#hostServices.subscribe(({ type, key, object }) => {
       if (key !== ownerKey || type === 'deleted') return;
       if (!owner.replace({ apiVersion, kind, name, uid: object.metadata.uid ?? '' })) return;
-      for (const sync of this.kinds) sync.renewAll();
-      references.renewAll();
+      for (const sync of this.#kinds) sync.renewAll();
+      this.#references.renewAll();
     });
   }
 
   get informers(): Readonly<Record<string, ObservableInformer>> {
-    const caches = this.kinds.flatMap(({ kind: { resource }, virtual, host }) => [
+    const caches = this.#kinds.flatMap(({ kind: { resource }, virtual, host }) => [
       [`virtual-${resource.plural}`, virtual] as const,
       [`host-${resource.plural}`, host] as const,
     ]);
@@ -137,12 +228,12 @@ export class Engine implements Generation {
 
   get checks(): Checks {
     const caches = Object.entries(this.informers);
-    const { references, sandbox } = this.#options;
+    const { sandbox } = this.#environment;
     return {
       ...Object.fromEntries(caches.map(([name, informer]) => [name, () => informerCheck(informer)])),
       workers: () => this.#workersCheck(),
       writes: () => this.#writesCheck(),
-      references: () => ({ isOk: true, detail: references.kinds.detail }),
+      references: () => ({ isOk: true, detail: this.#references.kinds.detail }),
       sandbox: () => ({
         isOk: true,
         detail: sandbox ? `${sandbox.pids.length} processes` : 'not needed, no patch has an expression',
@@ -152,7 +243,7 @@ export class Engine implements Generation {
 
   get isCached(): boolean {
     const areSynced = Object.values(this.informers).every(({ isSynced }) => isSynced);
-    return areSynced && this.#options.references.kinds.isOpened;
+    return areSynced && this.#references.kinds.isOpened;
   }
 
   get objects(): Readonly<Record<string, number>> {
@@ -160,33 +251,35 @@ export class Engine implements Generation {
   }
 
   get importedKinds(): readonly KindId[] {
-    return this.#options.references.importedKinds;
+    return this.#references.importedKinds;
   }
 
+  /** `endpoints: patches[2], path metadata.labels.tier`. */
   get pathsNeverMatched(): readonly string[] {
-    return this.kinds.flatMap(({ kind: { resource }, pipeline }) =>
+    return this.#kinds.flatMap(({ kind: { resource }, pipeline }) =>
       pipeline.neverMatched().map((patch) => `${resource.plural}: ${patch}`),
     );
   }
 
+  /** The workers have processed all objects of the first lists and all changes since. */
   get isIdle(): boolean {
     return this.#isWorking && this.#isSwept && this.#controllers.every(({ isIdle }) => isIdle);
   }
 
   get initialOutcomes(): Readonly<Record<string, number>> {
     const sums: Record<string, number> = {};
-    for (const { controller } of this.kinds)
+    for (const { controller } of this.#kinds)
       for (const [outcome, count] of controller.initialOutcomes) sums[outcome] = (sums[outcome] ?? 0) + count;
     return sums;
   }
 
   get #controllers(): readonly Controller[] {
-    return [...this.kinds, this.#options.references].map(({ controller }) => controller);
+    return [...this.#kinds, this.#references].map(({ controller }) => controller);
   }
 
   #workersCheck(): CheckResult {
     if (this.#isWorking) return { isOk: true };
-    return this.#options.leadership.isLeading
+    return this.#environment.leadership.isLeading
       ? { isOk: false, detail: 'waiting for the caches' }
       : { isOk: true, detail: 'waiting for the lease' };
   }
@@ -197,45 +290,47 @@ export class Engine implements Generation {
     return { isOk: true, ...(refused.length === 0 ? {} : { detail: refused.join('; ') }) };
   }
 
+  /** `inherited`: the imported kinds of the engine before it. */
   start(inherited: readonly KindId[] = []): void {
-    const { references, logger } = this.#options;
-    references.former.inherit(inherited);
+    const { logger } = this.#environment;
+    this.#references.former.inherit(inherited);
     this.#running ??= Promise.all([
       this.#work().catch((error: unknown) => logger.error({ err: error }, 'the sync engine failed')),
       this.#checkSlices(),
     ]);
   }
 
-  /** Expressions that had to be stopped before wait for each other, and objects in progress with them: the sandbox rejects them. */
+  /** Gives up what is queued or in progress; returns how many keys that are. Expressions that had to be stopped before wait for each other, and
+   * objects in progress with them: the sandbox rejects them. */
   abandon(): number {
-    void this.#options.sandbox?.[Symbol.asyncDispose]();
+    void this.#environment.sandbox?.[Symbol.asyncDispose]();
     return this.#controllers.reduce((sum, { queue }) => sum + queue.abandon(), 0);
   }
 
   async stop(): Promise<void> {
     this.#draining.abort();
-    for (const { controller } of this.kinds) controller.queue.shutDown();
+    for (const { controller } of this.#kinds) controller.queue.shutDown();
     if (!this.#isWorking) this.#stopping.abort();
     await this.#running;
-    await this.#options.sandbox?.[Symbol.asyncDispose]();
+    await this.#environment.sandbox?.[Symbol.asyncDispose]();
   }
 
   /** Checks the slices that the host mirrors from our Endpoints copies. Only the leader does this. */
   async #checkSlices(): Promise<void> {
-    const { config, leadership } = this.#options;
+    const { config, leadership } = this.#environment;
     const { signal } = this.#draining;
     if (!config.sync.endpoints.enabled) return;
     await leadership.whenLeading(signal);
-    await Promise.all([checkSlices(this.#options, signal), this.#checkMirrors(signal)]);
+    await Promise.all([checkSlices(this.#environment, signal), this.#checkMirrors(signal)]);
   }
 
   async #checkMirrors(signal: AbortSignal): Promise<void> {
-    const { clients, dryRun, hasHostControllers = true } = this.#options;
+    const { clients, dryRun, hasHostControllers = true } = this.#environment;
     if (!hasHostControllers) return;
-    const sync = this.kinds.find(({ kind }) => kind.resource.plural === ENDPOINTS.plural);
+    const sync = this.#kinds.find(({ kind }) => kind.resource.plural === ENDPOINTS.plural);
     if (sync === undefined || dryRun !== undefined) return;
     const check = {
-      ...this.#options,
+      ...this.#environment,
       client: clients.host,
       hostServices: this.#hostServices,
       copies: () => copiesOf(sync),
@@ -247,7 +342,7 @@ export class Engine implements Generation {
   /** Starts the informers, waits for cache sync and leadership, then starts the workers. Resolves when {@link stop} has drained them. */
   async #work(): Promise<void> {
     const { signal } = this.#stopping;
-    const { references } = this.#options;
+    const references = this.#references;
     references.kinds.start(signal);
     const informers = Object.values(this.informers);
     const watching = informers.map((informer) => informer.run(signal));
@@ -256,17 +351,17 @@ export class Engine implements Generation {
         ...informers.map((informer) => informer.whenSynced(signal)),
         references.kinds.whenOpened(signal),
       ]);
-      await this.#options.leadership.whenLeading(signal);
+      await this.#environment.leadership.whenLeading(signal);
       signal.throwIfAborted();
       await references.former.recover(this.#recordedKinds(), signal);
       // Before all imports of removed kinds are gone, a reconcile would drop these kinds from the records.
       signal.throwIfAborted();
       // Before this process writes a copy, which would count as one of a known object. A failure is that of the first deletion.
-      await this.objection().catch(() => undefined);
+      await this.#environment.objection().catch(() => undefined);
       signal.throwIfAborted();
       this.#isWorking = true;
       await Promise.all([
-        Promise.all(this.kinds.map((kind) => kind.run())).finally(() =>
+        Promise.all(this.#kinds.map((kind) => kind.run())).finally(() =>
           references.controller.queue.shutDown(),
         ),
         references.run(),
@@ -282,16 +377,16 @@ export class Engine implements Generation {
   }
 
   async #sweepUnmapped(): Promise<void> {
-    const { clients, config, names, clock, random, references, logger } = this.#options;
+    const { clients, config, names, clock, random, logger } = this.#environment;
     const attempts = { ...SWEEP_ATTEMPTS, clock, random, signal: this.#draining.signal };
     const parts = { host: clients.host, names, retry: attempts, logger };
     const [areListed] = await Promise.all([
       Promise.all(
-        this.kinds.map(({ kind: { resource }, virtual, writers }) =>
+        this.#kinds.map(({ kind: { resource }, virtual, writers }) =>
           deleteUnmapped({ ...parts, resource, virtual, writer: writers.host }),
         ),
       ),
-      references.sweepUnmapped(attempts),
+      this.#references.sweepUnmapped(attempts),
     ]);
     if (config.sync.namespaces.kind === 'mappings' && areListed.includes(false) && !attempts.signal.aborted)
       logger.info(
@@ -301,34 +396,15 @@ export class Engine implements Generation {
     this.#isSwept = true;
   }
 
-  async objection(): Promise<string | undefined> {
-    return this.#options.identity?.objection(() => this.#evidence());
-  }
-
-  /** The copies of all kinds, and whether the virtual cluster has an original of them. */
-  #evidence(): CopiesEvidence {
-    const { names } = this.#options;
-    const all = this.kinds.map(({ kind, virtual, host }) => {
-      const originals = new Set([...virtual.list()].map(({ metadata: { uid } }) => uid));
-      const owners = [...host.list()].map((copy) => ownershipOf(copy, kind.resource, names));
-      const ours = owners.flatMap((owner) => (owner.kind === 'ours' ? [owner.uid] : []));
-      return { copies: ours.length, isAnyOriginalKnown: ours.some((uid) => originals.has(uid)) };
-    });
-    return {
-      copies: all.reduce((sum, { copies }) => sum + copies, 0),
-      isAnyOriginalKnown: all.some(({ isAnyOriginalKnown }) => isAnyOriginalKnown),
-    };
-  }
-
   #recordedKinds(): readonly string[] {
-    return this.kinds.flatMap(({ host }) => [...host.list()].flatMap(recordedKinds));
+    return this.#kinds.flatMap(({ host }) => [...host.list()].flatMap(recordedKinds));
   }
 
   #virtualInformer(resource: Resource): ObservableInformer {
-    const { kinds, names, readsUnsynced = false, virtualCaches } = this.#options;
+    const { compiled, names, readsUnsynced = false, virtualCaches } = this.#environment;
     const known = virtualCaches.get(resource.plural);
     if (known !== undefined) return known;
-    const synced = kinds.find(({ kind }) => kind.resource.plural === resource.plural)?.kind;
+    const synced = compiled.find(({ kind }) => kind.resource.plural === resource.plural)?.kind;
     const indexes = synced === undefined ? {} : virtualIndexes(names, synced);
     const labelSelector = readsUnsynced ? undefined : synced?.labelSelector;
     const informer = this.#createInformer('virtual', resource, { indexes, labelSelector });
@@ -337,14 +413,16 @@ export class Engine implements Generation {
   }
 
   #hostServiceInformer(): ObservableInformer {
-    const synced = this.#options.kinds.find(({ kind }) => kind.resource.plural === SERVICES.plural)?.kind;
+    const synced = this.#environment.compiled.find(
+      ({ kind }) => kind.resource.plural === SERVICES.plural,
+    )?.kind;
     if (synced !== undefined) return this.#hostInformer(synced);
     return this.#createInformer('host', SERVICES, { isMetadataOnly: true, transform: bookkeepingOf });
   }
 
   #hostInformer(kind: SyncedKind): ObservableInformer {
     const { resource, labelSelector } = kind;
-    const indexes = hostIndexes(this.#options.names, kind);
+    const indexes = hostIndexes(this.#environment.names, kind);
     return this.#createInformer('host', resource, { indexes, labelSelector });
   }
 
@@ -353,7 +431,7 @@ export class Engine implements Generation {
     resource: Resource,
     scope: Pick<InformerOptions, 'indexes' | 'isMetadataOnly' | 'labelSelector' | 'transform'>,
   ): ObservableInformer {
-    const { budget, clients, config, servers, clock, random, logger, metrics } = this.#options;
+    const { budget, clients, config, servers, clock, random, logger, metrics } = this.#environment;
     return createInformer({
       budget,
       client: clients[cluster],
@@ -368,6 +446,20 @@ export class Engine implements Generation {
       metrics: metrics.informer(cluster, resource.plural),
     });
   }
+}
+
+/** The copies of all kinds, and whether the virtual cluster has an original of them. */
+function evidenceOf(kinds: readonly KindSync[]): CopiesEvidence {
+  const all = kinds.map(({ kind, names, virtual, host }) => {
+    const originals = new Set([...virtual.list()].map(({ metadata: { uid } }) => uid));
+    const owners = [...host.list()].map((copy) => ownershipOf(copy, kind.resource, names));
+    const ours = owners.flatMap((owner) => (owner.kind === 'ours' ? [owner.uid] : []));
+    return { copies: ours.length, isAnyOriginalKnown: ours.some((uid) => originals.has(uid)) };
+  });
+  return {
+    copies: all.reduce((sum, { copies }) => sum + copies, 0),
+    isAnyOriginalKnown: all.some(({ isAnyOriginalKnown }) => isAnyOriginalKnown),
+  };
 }
 
 function* copiesOf({ virtual: originals, host: copies, states }: KindSync): Generator<ServedCopy> {
@@ -385,20 +477,4 @@ function bookkeepingOf({ metadata }: KubeObject): KubeObject {
   );
   const { managedFields: _managedFields, ...rest } = metadata;
   return { metadata: { ...rest, annotations: Object.fromEntries(annotations) } };
-}
-
-/** Watches get a bookmark every minute, so a cache without an event for this long is stale. */
-const STALENESS_MAX_MS = 5 * 60_000;
-
-export function informerCheck(informer: ObservableInformer): CheckResult {
-  const { lastError, isRewound } = informer.condition;
-  const why = lastError === undefined ? '' : `, last error: ${lastError}`;
-  if (!informer.isSynced) return { isOk: false, detail: `not synced yet${why}` };
-  if (isRewound)
-    return { isOk: false, detail: `the server was restored, its objects are not listed yet${why}` };
-  const staleness = `last event ${Math.round(informer.stalenessMs / 1000)} s ago`;
-  return {
-    isOk: informer.stalenessMs < STALENESS_MAX_MS,
-    detail: `${informer.size} objects, ${staleness}${why}`,
-  };
 }

@@ -12,7 +12,7 @@ import {
 } from '../kube/memory-cluster.ts';
 import { keyOf, objectKey, type KubeObject, type ObjectKey, type Resource } from '../kube/object.ts';
 import type { ClusterName, RecordedEvent } from '../kube/types.ts';
-import { createGeneration, type GenerationOptions } from './generation.ts';
+import { createEngine, type EngineParts } from './engine.ts';
 import type { SyncedKind } from './kinds/kind.ts';
 import { syncedKinds } from './kinds/synced-kinds.ts';
 import { startLeadership } from './leadership.ts';
@@ -45,7 +45,7 @@ export interface RehearsalInput {
   readonly identity?: Identity;
   readonly admit?: MemoryClusterOptions['admit'];
   readonly createSandbox: (options: SandboxOptions) => Promise<Sandbox>;
-  readonly createPipeline?: GenerationOptions['createPipeline'];
+  readonly createPipeline?: EngineParts['createPipeline'];
   /** Wall clock at the start, milliseconds since the epoch. */
   readonly nowMs: number;
   readonly progress?: (decided: number) => void;
@@ -116,11 +116,10 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsal> {
     host: new MemoryClient(clusters.host, { manager: FIELD_MANAGER }),
   };
   const metrics = createMetrics({ monotonicMs: () => clock.monotonicMs(), version: 'rehearsal' });
-  const common = { config, clock, random: () => 0.5, logger: record.logger, metrics };
-  const leadership = startLeadership({ ...common, client: clients.host, isDryRun: true });
-  const generation = await createGeneration({
+  const common = { clock, random: () => 0.5, logger: record.logger, metrics };
+  const leadership = startLeadership({ ...common, config, client: clients.host, isDryRun: true });
+  const parts: EngineParts = {
     ...common,
-    references: await resolveNamedKinds(kindPolicy(config.sync), discoveries, () => undefined, {}),
     clusters: { discoveries, resolveOwner: async () => owner },
     clients,
     leadership,
@@ -134,18 +133,20 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsal> {
     readsUnsynced: true,
     referenceDecided: (...decided) => record.referenceDecided(...decided),
     ...(input.createPipeline && { createPipeline: input.createPipeline }),
-  });
+  };
+  const named = await resolveNamedKinds(kindPolicy(config.sync), discoveries, () => undefined, {});
+  const engine = await createEngine(parts, config, named);
   try {
-    generation.start();
-    await untilRest(clock, record, () => generation.isIdle);
+    engine.start();
+    await untilRest(clock, record, () => engine.isIdle);
   } finally {
-    generation.abandon();
-    await generation.stop();
+    engine.abandon();
+    await engine.stop();
   }
   const changes = record.changes(before, clusters);
   const { held, defect } = record;
   if (defect !== undefined) throw new InvariantError(`the sync cannot be predicted: ${defect}`);
-  const { pathsNeverMatched } = generation;
+  const { pathsNeverMatched } = engine;
   return {
     ...record.plans(changes),
     changes: [...changes.values()],

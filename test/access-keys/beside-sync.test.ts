@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accessKeysCompanion } from '../../src/cli/run.ts';
 import { loadClusterAccess } from '../../src/kube/credentials/kubeconfig.ts';
 import type { StartCompanion } from '../../src/syncer/companion.ts';
-import { startDaemon } from '../../src/syncer/daemon.ts';
+import { startDaemon } from '../../src/syncer/run.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { silentLogger, type LogFields, type Logger } from '../../src/base/logger.ts';

@@ -7,7 +7,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { startEmbeddedCluster } from '../../src/embedded-cluster/embedded-cluster.ts';
-import { startDaemon } from '../../src/syncer/daemon.ts';
+import { startDaemon } from '../../src/syncer/run.ts';
 import { validConfig } from './config/setup.ts';
 import { spawnedRun } from './captured-run.ts';
 import { testFolder } from '../support/test-folder.ts';

@@ -2,9 +2,9 @@
 
 import { TerminalError } from '../../src/base/errors.ts';
 import type { Config } from '../../src/syncer/config/config.ts';
-import type { ClusterSync } from '../../src/syncer/cluster-sync.ts';
+import type { MemberSync } from '../../src/fleet/member.ts';
 
-export class PlainSync implements ClusterSync {
+export class PlainSync implements MemberSync {
   config: Config;
   isStopped = false;
   /** Reloads wait for it. */
@@ -46,7 +46,7 @@ export class PlainSync implements ClusterSync {
     return !signal.aborted;
   }
 
-  checks(): ReturnType<ClusterSync['checks']> {
+  checks(): ReturnType<MemberSync['checks']> {
     return {};
   }
 

@@ -8,7 +8,7 @@ import { createLogger } from '../../src/base/logger.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { reloadOnChange } from '../../src/cli/process-lifecycle.ts';
 import { loadConfig, type LoadedConfig } from '../../src/cli/config/load.ts';
-import { startDaemon, type Daemon } from '../../src/syncer/daemon.ts';
+import { startDaemon, type Daemon } from '../../src/syncer/run.ts';
 import { eventually } from '../support/eventually.ts';
 import { RunningDaemon } from './running-daemon.ts';
 

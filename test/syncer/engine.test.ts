@@ -1,6 +1,9 @@
-/** What the engine does beyond single keys: the evidence for deletions, and copies in namespaces that are no longer mapped. */
+/** What the engine does beyond single keys: the evidence for deletions, and copies in namespaces that are no longer mapped; and which configurations
+ * need another engine. */
 
 import { expect, test } from 'vitest';
+import { needsNewEngine } from '../../src/syncer/engine.ts';
+import { validConfig } from '../cli/config/setup.ts';
 import { changesOf, clustersAfter, object, rehearsed, type Clusters } from './memory-world.ts';
 
 const [kept, gone] = [object(), object({ name: 'db', uid: 'uid-2' })];
@@ -41,4 +44,23 @@ test('a copy in a namespace that is no longer mapped is deleted, and another one
     ({ metadata: { namespace, name } }) => `${namespace}/${name}`,
   );
   expect(keys.toSorted()).toEqual(['left/foreign', 'taken/web']);
+});
+
+test.each<[string, string, boolean]>([
+  ['a value that no expression reads', 'networking: {podCIDR: 10.2.0.0/16}', false],
+  ['a value beside one that an expression reads', 'controlPlane: {statefulSet: {labels: {other: x}}}', false],
+  ['a value that an expression reads', 'controlPlane: {statefulSet: {labels: {team: shop}}}', true],
+  ['a text of which an expression reads the length', 'exportKubeConfig: {context: longer}', true],
+  ['a kind that is synced', 'sync: {toHost: {endpointSlices: {enabled: false}}}', true],
+])('another engine is needed after a change of %s: %s', (_, change, isNeeded) => {
+  const expressions = [
+    'context.vcluster.config.controlPlane.statefulSet.labels.team',
+    'context.vcluster.config.exportKubeConfig.context.length',
+  ];
+  const patches = expressions.map((expression, at) => ({ path: `metadata.annotations.a${at}`, expression }));
+  const patched = (text: string) => {
+    const { sync, ...config } = validConfig(`endpointSyncer: {name: vc}\n${text}`);
+    return { ...config, sync: { ...sync, endpoints: { ...sync.endpoints, patches } } };
+  };
+  expect(needsNewEngine(patched(''), patched(change))).toBe(isNeeded);
 });

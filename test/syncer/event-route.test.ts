@@ -10,8 +10,7 @@ const KEY = 'default/web';
  * The embedded clusters of this test run in this process, too: the rest of `kube` is also theirs. Metrics ask the clock of the daemon, which is no step
  * of the route either.
  */
-const ENGINE =
-  /^(?:expressions\/|syncer\/(?!metrics\/|daemon$)|kube\/(?:client|informer)\/|kube\/work-queue)/u;
+const ENGINE = /^(?:expressions\/|syncer\/(?!metrics\/|run$)|kube\/(?:client|informer)\/|kube\/work-queue)/u;
 
 /** One is evaluated in the daemon, the other in the sandbox, which alone evaluates loops. */
 const PATCHES = [

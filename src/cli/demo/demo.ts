@@ -6,7 +6,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { type EmbeddedCluster, startEmbeddedCluster } from '../../embedded-cluster/embedded-cluster.ts';
 import { withLiveChanges, type Config } from '../../syncer/config/config.ts';
-import { type Daemon, startDaemon } from '../../syncer/daemon.ts';
+import { type Daemon, startDaemon } from '../../syncer/run.ts';
 import { plainAccess } from '../../kube/access.ts';
 import { createClient } from '../../kube/client/client.ts';
 import type { ClusterClient, ClusterName, WatchClient } from '../../kube/types.ts';

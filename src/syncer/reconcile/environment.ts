@@ -1,6 +1,7 @@
 /** What the reconcile loops of synced kinds and those of imported references share, namespaces that they create included. */
 
 import type { Clock } from '../../base/clock.ts';
+import type { Random } from '../../base/random.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Config } from '../config/config.ts';
 import type { CacheBudget } from '../../kube/informer/cache-budget.ts';
@@ -18,18 +19,15 @@ import type { OwnerReference } from '../translate/forge.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
 import { isAlreadyExists } from '../../kube/status-error.ts';
 
-export interface SyncEnvironment {
-  readonly config: Config;
+/** What a reload keeps. */
+export interface SyncParts {
   /** All writes go through these clients. They reject writes while another replica leads. */
   readonly clients: { readonly virtual: WatchClient; readonly host: WatchClient };
-  readonly servers: Readonly<Record<ClusterName, ServerHistory>>;
-  readonly names: NameTranslator;
-  readonly labels: LabelTranslator;
-  readonly owner: CopyOwner;
   readonly recorder: EventRecorder;
   /** Undefined: changes are written. */
   readonly dryRun: DryRun | undefined;
   readonly clock: Clock;
+  readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;
   /** Undefined in the daemon. */
@@ -37,6 +35,17 @@ export interface SyncEnvironment {
   /** Also virtual objects that the daemon does not fetch are decided about, so that a command can tell why they are not synced. */
   readonly readsUnsynced?: boolean;
   readonly budget?: CacheBudget | undefined;
+}
+
+/** With what one configuration makes of it. */
+export interface SyncEnvironment extends SyncParts {
+  readonly config: Config;
+  readonly servers: Readonly<Record<ClusterName, ServerHistory>>;
+  readonly names: NameTranslator;
+  readonly labels: LabelTranslator;
+  readonly owner: CopyOwner;
+  /** Why the copies of objects that are gone must stay for now; undefined: they may be deleted. Rejects if a cluster does not respond. */
+  objection(): Promise<string | undefined>;
 }
 
 /** Learns what the reconcilers decide and write, to predict a sync. */

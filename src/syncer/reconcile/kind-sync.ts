@@ -51,8 +51,8 @@ export interface KindEnvironment extends SyncEnvironment {
   readonly services: ObservableInformer;
   readonly hostServices: ObservableInformer;
   readonly serviceDeletions: ServiceDeletions;
-  kinds(): readonly KindSync[];
-  objection(): Promise<string | undefined>;
+  /** Of the engine: all of them once one runs. */
+  readonly kinds: readonly KindSync[];
 }
 
 export class KindSync {
@@ -211,7 +211,7 @@ export class KindSync {
   /** Our own writes cause no event, and the copy may be the host Service that other copies get traffic from. */
   hostChanged(target: NamespacedName): void {
     if (this.host !== this.environment.hostServices) return;
-    for (const sync of this.environment.kinds())
+    for (const sync of this.environment.kinds)
       for (const key of sync.#keysOfHostService(keyOf(target))) sync.enqueue(key);
   }
 
@@ -223,7 +223,7 @@ export class KindSync {
 
   /** This process has changed a virtual object, on which objects of other kinds may depend. */
   patched(virtual: KubeObject): void {
-    for (const sync of this.environment.kinds()) sync.#enqueueRelated(this.kind.resource, virtual);
+    for (const sync of this.environment.kinds) sync.#enqueueRelated(this.kind.resource, virtual);
   }
 
   /** The objects that are refused because of this host Service, those whose copies get traffic from it, and their rivals for a host name. */
@@ -284,18 +284,16 @@ export class KindSync {
   #deleting(target: NamespacedName): void {
     if (this.kind.deletesAlong.length === 0) return;
     this.environment.serviceDeletions.set(keyOf(target), true);
-    for (const sync of this.environment.kinds())
+    for (const sync of this.environment.kinds)
       if (this.kind.deletesAlong.includes(sync.kind.resource)) sync.#noteDeletedAlong(keyOf(target));
   }
 
   /** No change of the copies that get traffic from this host Service is still to be read: they are deleted with it, or when it is another's. */
   areDependentsRead(target: NamespacedName): boolean {
     if (this.host !== this.environment.hostServices) return true;
-    return this.environment
-      .kinds()
-      .every((sync) =>
-        sync.#keysOfHostService(keyOf(target)).every((key) => !sync.controller.queue.has(key)),
-      );
+    return this.environment.kinds.every((sync) =>
+      sync.#keysOfHostService(keyOf(target)).every((key) => !sync.controller.queue.has(key)),
+    );
   }
 
   #noteDeletedAlong(hostKey: ObjectKey): void {

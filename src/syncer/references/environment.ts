@@ -1,6 +1,5 @@
 /** Dependencies of the import of references. */
 
-import type { Random } from '../../base/random.ts';
 import type { ReferenceDecision, ReferenceObservation } from './decide-reference.ts';
 import type { SyncEnvironment } from '../reconcile/environment.ts';
 import type { Discoveries } from './referenced-kind.ts';
@@ -23,9 +22,7 @@ export function longestWaitMs(
 const COMMAND_WAIT_MS = 5 * 60_000;
 
 export interface ReferenceEnvironment extends SyncEnvironment {
-  readonly objection: () => Promise<string | undefined>;
   readonly discoveries: Discoveries;
-  readonly random: Random;
   /** Undefined in the daemon, which waits for no kind for long, because only some objects need it. The answer of a command has to be complete. */
   readonly giveUpMs?: number | undefined;
   /** Undefined in the daemon. */

@@ -9,8 +9,10 @@ import {
   type ObjectKey,
   objectKey,
   parseKey,
+  type Resource,
 } from '../../kube/object.ts';
-import type { ObjectReference } from '../patch/types.ts';
+import type { ObjectReference, TranslatedReference } from '../patch/types.ts';
+import type { ReferenceRecords } from '../reconcile/environment.ts';
 import type { NameTranslator } from '../translate/types.ts';
 import { type KindId, kindIdOf } from '../translate/last-synced.ts';
 import { namedVirtual } from '../translate/bookkeeping.ts';
@@ -22,11 +24,9 @@ import {
   parseReferenceId,
   type ReferenceId,
   referenceIdOf,
-  type RecordedReferences,
   type ReferenceIndex,
-  type ReferenceObserver,
   type ReferrerId,
-  type Referrers,
+  referrerIdOf,
 } from './reference-index.ts';
 import type { KindCaches } from './kind-caches.ts';
 import type { KindRegistry } from './kind-registry.ts';
@@ -38,21 +38,42 @@ export interface ReferenceChangesOptions {
   readonly rules: RefusalRules;
   readonly kinds: KindRegistry;
   readonly notices: ReferenceNotices;
-  readonly referrers: Referrers;
   readonly enqueue: (id: ReferenceId) => void;
 }
 
-export class ReferenceChanges implements ReferenceObserver {
+export class ReferenceChanges {
   readonly #options: ReferenceChangesOptions;
   /** By kind and host key: what has this name on the host, translated or not. */
   readonly #idsByPlace = new Map<string, Set<ReferenceId>>();
+  #isCompleted = false;
 
   constructor(options: ReferenceChangesOptions) {
     this.#options = options;
   }
 
-  recorded({ referrer, references, changed, wasUnknown }: RecordedReferences): void {
+  /** For the reconciler of a synced kind. */
+  recordsOf(resource: Resource): ReferenceRecords {
+    const { index } = this.#options;
+    const idOf = (key: ObjectKey): ReferrerId => referrerIdOf(resource, key);
+    return {
+      isStale: (key) => index.isStale(idOf(key)),
+      recordReferences: (key, references) => this.#record(idOf(key), references),
+      clearReferences: (key) => this.#record(idOf(key), []),
+      markReconciled: (key) => {
+        index.markReconciled(idOf(key));
+        this.#completeOnce();
+      },
+    };
+  }
+
+  begin(): void {
+    this.#options.index.begin();
+    this.#completeOnce();
+  }
+
+  #record(referrer: ReferrerId, references: readonly TranslatedReference[]): void {
     const { kinds, index, enqueue } = this.#options;
+    const { changed, wasUnknown } = index.record(referrer, references);
     for (const id of changed) {
       this.#linkHostNames(id);
       enqueue(id);
@@ -63,13 +84,21 @@ export class ReferenceChanges implements ReferenceObserver {
       // Both clusters may have changed while the patches ran.
       const id = referenceIdOf(kind, reference);
       const name = this.#nameOf(id);
-      if (name !== undefined && name !== index.writtenBy(referrer, id)) this.#decideAgain(referrer);
+      if (name !== undefined && name !== index.writtenBy(referrer, id)) index.decideAgain(referrer);
     }
-    if (wasUnknown) this.completed();
+    if (wasUnknown) this.recheckImports();
+    this.#completeOnce();
   }
 
-  /** An import without referrers is an orphan from now on; unknown references protect all imports. */
-  completed(): void {
+  /** Every synced object has been reconciled since the start: an import without referrers is an orphan from now on. */
+  #completeOnce(): void {
+    if (this.#isCompleted || !this.#options.index.isComplete) return;
+    this.#isCompleted = true;
+    this.recheckImports();
+  }
+
+  /** Unknown references protect all imports. */
+  recheckImports(): void {
     if (this.#options.index.isComplete)
       for (const caches of this.#options.kinds.all()) this.#enqueueImportsOf(caches);
   }
@@ -85,7 +114,7 @@ export class ReferenceChanges implements ReferenceObserver {
     const name = this.#nameOf(id);
     if (name === undefined) return;
     for (const referrer of index.referrersOf(id))
-      if (index.writtenBy(referrer, id) !== name) this.#decideAgain(referrer);
+      if (index.writtenBy(referrer, id) !== name) index.decideAgain(referrer);
   }
 
   kindOpened(caches: KindCaches): void {
@@ -97,8 +126,9 @@ export class ReferenceChanges implements ReferenceObserver {
   }
 
   kindRetried(kind: KindId): void {
+    const { index } = this.#options;
     for (const id of this.#referencesTo(kind))
-      for (const referrer of this.#options.index.referrersOf(id)) this.#decideAgain(referrer);
+      for (const referrer of index.referrersOf(id)) index.decideAgain(referrer);
   }
 
   decide(caches: KindCaches, { namespace, name }: NamespacedName): ReferenceDecision {
@@ -108,10 +138,10 @@ export class ReferenceChanges implements ReferenceObserver {
 
   /** False while the host copy of an object that cannot be translated may reference this import. */
   isDispensable({ metadata: { name } }: KubeObject): boolean {
-    const { index, referrers } = this.#options;
+    const { index } = this.#options;
     if (!index.isComplete) return false;
     const mayName = (referrer: ReferrerId): boolean =>
-      JSON.stringify(referrers.hostCopy(referrer) ?? null).includes(name);
+      JSON.stringify(index.hostCopy(referrer) ?? null).includes(name);
     return ![...index.unknown].some(mayName);
   }
 
@@ -154,11 +184,6 @@ export class ReferenceChanges implements ReferenceObserver {
       if (virtual !== undefined) ids.add(referenceIdOf(kind.id, virtual));
     }
     return ids;
-  }
-
-  #decideAgain(referrer: ReferrerId): void {
-    this.#options.index.markStale(referrer);
-    this.#options.referrers.enqueue(referrer);
   }
 
   /** The host object that host copies should reference; undefined while this is unknown, `''` while another virtual object has the name. */

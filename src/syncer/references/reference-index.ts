@@ -1,16 +1,19 @@
-/** The references of all synced objects. The reconcilers write it and the importer observes it; neither calls the other. In memory only: after a
- * start, it is complete once every synced object has been reconciled, and until then, no import may be removed as unreferenced. */
+/** The references of all synced objects, and the objects that have them. In memory only: after a start, it is complete once every synced object has
+ * been reconciled, and until then, no import may be removed as unreferenced. */
 
 import {
   keyOf,
+  objectKey,
+  parseKey,
   type KubeObject,
   type ObjectKey,
   type Resource,
   type NamespacedName,
 } from '../../kube/object.ts';
+import type { Lister } from '../../kube/types.ts';
 import type { TranslatedReference } from '../patch/types.ts';
-import type { ReferenceRecords } from '../reconcile/environment.ts';
 import { kindIdOf, type KindId } from '../translate/last-synced.ts';
+import type { NameTranslator } from '../translate/types.ts';
 
 /** A referenced object by its virtual name: `v1 Secret default/tls`. */
 export type ReferenceId = string;
@@ -38,9 +41,12 @@ export function referrerIdOf({ plural }: Resource, key: ObjectKey): ReferrerId {
   return `${plural}:${key}`;
 }
 
-export function parseReferrerId(id: ReferrerId): { readonly plural: string; readonly key: ObjectKey } {
-  const colon = id.indexOf(':');
-  return { plural: id.slice(0, colon), key: id.slice(colon + 1) };
+/** A synced kind, as a `KindSync` is one. */
+export interface ReferrerKind {
+  readonly kind: { readonly resource: Resource };
+  readonly virtual: Pick<Lister, 'get' | 'list'>;
+  readonly host: Pick<Lister, 'get'>;
+  enqueue(key: ObjectKey): void;
 }
 
 export interface Referrer {
@@ -48,26 +54,10 @@ export interface Referrer {
   readonly resource: Resource;
 }
 
-export interface Referrers {
-  virtual(id: ReferrerId): Referrer | undefined;
-  /** The host object at the place of its copy. */
-  hostCopy(id: ReferrerId): KubeObject | undefined;
-  enqueue(id: ReferrerId): void;
-  all(): readonly ReferrerId[];
-}
-
-export interface RecordedReferences {
-  readonly referrer: ReferrerId;
-  readonly references: readonly TranslatedReference[];
+interface Recorded {
   /** References that were added, removed or renamed. */
   readonly changed: readonly ReferenceId[];
   readonly wasUnknown: boolean;
-}
-
-export interface ReferenceObserver {
-  recorded(record: RecordedReferences): void;
-  /** Every synced object has been reconciled since the start. Called once. */
-  completed(): void;
 }
 
 /** Reference → key of the host object that the host copy references for it; '' if the value was not translated. */
@@ -77,6 +67,8 @@ const NO_OBJECTS: NamedObjects = new Map();
 const NO_REFERRERS: ReadonlySet<ReferrerId> = new Set();
 
 export class ReferenceIndex {
+  readonly #kinds: readonly ReferrerKind[];
+  readonly #translator: Pick<NameTranslator, 'toHost'>;
   readonly #named = new Map<ReferrerId, NamedObjects>();
   readonly #referrers = new Map<ReferenceId, Set<ReferrerId>>();
   readonly #pending = new Set<ReferrerId>();
@@ -84,28 +76,18 @@ export class ReferenceIndex {
   readonly #unknown = new Set<ReferrerId>();
   /** To be translated again, although neither side of the pair changed. */
   readonly #stale = new Set<ReferrerId>();
-  readonly #observers: ReferenceObserver[] = [];
   #isBegun = false;
-  #isCompleted = false;
 
-  observe(observer: ReferenceObserver): void {
-    this.#observers.push(observer);
+  /** `kinds`: all of them once it {@link begin}s. */
+  constructor(kinds: readonly ReferrerKind[], translator: Pick<NameTranslator, 'toHost'>) {
+    this.#kinds = kinds;
+    this.#translator = translator;
   }
 
-  recordsOf(resource: Resource): ReferenceRecords {
-    const idOf = (key: ObjectKey): ReferrerId => referrerIdOf(resource, key);
-    return {
-      isStale: (key) => this.#stale.has(idOf(key)),
-      recordReferences: (key, references) => this.recordReferences(idOf(key), references),
-      clearReferences: (key) => this.recordReferences(idOf(key), []),
-      markReconciled: (key) => this.markReconciled(idOf(key)),
-    };
-  }
-
-  begin(referrers: Iterable<ReferrerId>): void {
-    for (const id of referrers) this.#pending.add(id);
+  begin(): void {
+    for (const { kind, virtual } of this.#kinds)
+      for (const object of virtual.list()) this.#pending.add(referrerIdOf(kind.resource, objectKey(object)));
     this.#isBegun = true;
-    this.#completeIfDone();
   }
 
   get isComplete(): boolean {
@@ -116,24 +98,40 @@ export class ReferenceIndex {
     return this.#unknown;
   }
 
-  recordReferences(referrer: ReferrerId, references: readonly TranslatedReference[]): void {
+  record(referrer: ReferrerId, references: readonly TranslatedReference[]): Recorded {
     const wasUnknown = this.#unknown.delete(referrer);
     this.#pending.delete(referrer);
     this.#stale.delete(referrer);
-    const changed = this.#replace(referrer, namedBy(references));
-    for (const observer of this.#observers) observer.recorded({ referrer, references, changed, wasUnknown });
-    this.#completeIfDone();
+    return { changed: this.#replace(referrer, namedBy(references)), wasUnknown };
   }
 
   /** If no reconcile has succeeded since the start, the references of its copy are unknown. */
   markReconciled(referrer: ReferrerId): void {
-    if (!this.#pending.delete(referrer)) return;
-    this.#unknown.add(referrer);
-    this.#completeIfDone();
+    if (this.#pending.delete(referrer)) this.#unknown.add(referrer);
   }
 
-  markStale(referrer: ReferrerId): void {
+  isStale(referrer: ReferrerId): boolean {
+    return this.#stale.has(referrer);
+  }
+
+  /** Its references are to be translated again. */
+  decideAgain(referrer: ReferrerId): void {
     this.#stale.add(referrer);
+    const found = this.#find(referrer);
+    found?.kind.enqueue(found.key);
+  }
+
+  referrer(id: ReferrerId): Referrer | undefined {
+    const found = this.#find(id);
+    const object = found?.kind.virtual.get(found.key);
+    return object && found && { object, resource: found.kind.kind.resource };
+  }
+
+  /** The host object at the place of the copy. */
+  hostCopy(id: ReferrerId): KubeObject | undefined {
+    const found = this.#find(id);
+    const target = found && this.#translator.toHost(parseKey(found.key));
+    return target && found.kind.host.get(keyOf(target));
   }
 
   referrersOf(id: ReferenceId): ReadonlySet<ReferrerId> {
@@ -175,10 +173,10 @@ export class ReferenceIndex {
     if (referrers?.size === 0) this.#referrers.delete(id);
   }
 
-  #completeIfDone(): void {
-    if (this.#isCompleted || !this.isComplete) return;
-    this.#isCompleted = true;
-    for (const observer of this.#observers) observer.completed();
+  #find(id: ReferrerId): { readonly kind: ReferrerKind; readonly key: ObjectKey } | undefined {
+    const colon = id.indexOf(':');
+    const kind = this.#kinds.find(({ kind: { resource } }) => resource.plural === id.slice(0, colon));
+    return kind && { kind, key: id.slice(colon + 1) };
   }
 }
 

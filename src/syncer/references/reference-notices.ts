@@ -7,7 +7,7 @@ import { listedPaths } from '../reconcile/object-diff.ts';
 import type { ReferenceObservation, ReferenceProblem } from './decide-reference.ts';
 import type { ReferenceEnvironment } from './environment.ts';
 import { describeReference } from './referenced-kind.ts';
-import type { ReferenceIndex, ReferenceId, ReferrerId, Referrers } from './reference-index.ts';
+import type { ReferenceIndex, ReferenceId, ReferrerId } from './reference-index.ts';
 
 interface Reported {
   readonly problem: ReferenceProblem;
@@ -18,18 +18,12 @@ interface Reported {
 export class ReferenceNotices {
   readonly #environment: Pick<ReferenceEnvironment, 'recorder' | 'logger'>;
   readonly #index: ReferenceIndex;
-  readonly #referrers: Pick<Referrers, 'virtual'>;
   /** Uids of the referrers to which the current problem has been reported; one that is created again gets a report of its own. */
   readonly #reported = new Map<ReferenceId, Reported>();
 
-  constructor(
-    environment: Pick<ReferenceEnvironment, 'recorder' | 'logger'>,
-    index: ReferenceIndex,
-    referrers: Pick<Referrers, 'virtual'>,
-  ) {
+  constructor(environment: Pick<ReferenceEnvironment, 'recorder' | 'logger'>, index: ReferenceIndex) {
     this.#environment = environment;
     this.#index = index;
-    this.#referrers = referrers;
   }
 
   /** Reports a problem once to each referrer; undefined: the problem is solved. */
@@ -49,7 +43,7 @@ export class ReferenceNotices {
     const current = { problem, note, uids };
     this.#reported.set(id, current);
     for (const key of this.#index.referrersOf(id)) {
-      const uid = this.#referrers.virtual(key)?.object.metadata.uid ?? '';
+      const uid = this.#index.referrer(key)?.object.metadata.uid ?? '';
       if (current.uids.get(key) === uid) continue;
       current.uids.set(key, uid);
       this.warn(key, reason, note);
@@ -70,7 +64,7 @@ export class ReferenceNotices {
   }
 
   #event(key: ReferrerId, event: RecordedEvent): void {
-    const referrer = this.#referrers.virtual(key);
+    const referrer = this.#index.referrer(key);
     if (referrer !== undefined) this.#environment.recorder.event(referrer.object, referrer.resource, event);
   }
 }

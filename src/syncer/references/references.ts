@@ -1,7 +1,7 @@
 /**
  * References of synced objects to other objects: translation of the names, and import of the named objects.
  *
- * The reconcilers record in the index which objects a host copy names, and patches ask {@link References.lookup} for names. Everything else is
+ * The reconcilers record which objects a host copy names, and patches ask {@link References.lookup} for names. Everything else is
  * keyed by referenced object and has a work queue of its own:
  * - `reference-changes.ts`: which of them an event, or a recorded reference, concerns, and which copies have to name another object;
  * - `decide-reference.ts`: what both sides hold of one, its name on the host, and in which direction it is imported;
@@ -21,7 +21,7 @@ import { sourceKeyOf, virtualNamed } from './decide-reference.ts';
 import { refusalRules } from './refusals.ts';
 import type { ReferenceEnvironment } from './environment.ts';
 import { Importer } from './importer.ts';
-import { parseReferenceId, type ReferenceId, ReferenceIndex, type Referrers } from './reference-index.ts';
+import { parseReferenceId, type ReferenceId, ReferenceIndex, type ReferrerKind } from './reference-index.ts';
 import type { KindCaches } from './kind-caches.ts';
 import { KindRegistry } from './kind-registry.ts';
 import { partsOfKind, type ReferencedKind } from './referenced-kind.ts';
@@ -31,30 +31,32 @@ import { ReferenceNotices } from './reference-notices.ts';
 import { deleteUnmapped, type UnmappedOptions } from '../reconcile/marked-copies.ts';
 
 export class References {
-  readonly index = new ReferenceIndex();
   /** For patches: the name of an object on the other side, if it differs from the naming rule. */
   readonly lookup: ReferenceLookup;
   /** For patches: starts to watch kinds that only objects name, so that `lookup` knows their objects. */
   readonly prepare: NonNullable<ReferenceRules['prepare']>;
   readonly #environment: ReferenceEnvironment;
-  readonly #referrers: Referrers;
   readonly kinds: KindRegistry;
   readonly former: FormerKinds;
   readonly #notices: ReferenceNotices;
   readonly #importer: Importer;
   readonly controller: Controller;
-  readonly #changes: ReferenceChanges;
+  readonly changes: ReferenceChanges;
 
-  constructor(environment: ReferenceEnvironment, named: readonly ReferencedKind[], referrers: Referrers) {
+  /** `referring`: the synced kinds, all of them once it runs. */
+  constructor(
+    environment: ReferenceEnvironment,
+    named: readonly ReferencedKind[],
+    referring: readonly ReferrerKind[],
+  ) {
     const { names } = environment;
-    const { index } = this;
+    const index = new ReferenceIndex(referring, names);
     this.#environment = environment;
-    this.#referrers = referrers;
-    this.#notices = new ReferenceNotices(environment, index, referrers);
+    this.#notices = new ReferenceNotices(environment, index);
     this.kinds = new KindRegistry(environment, named, {
       changed: (caches, cluster, event) => this.#onEvent(caches, cluster, event),
-      opened: (caches) => this.#changes.kindOpened(caches),
-      retry: (kind) => this.#changes.kindRetried(kind),
+      opened: (caches) => this.changes.kindOpened(caches),
+      retry: (kind) => this.changes.kindRetried(kind),
     });
     this.former = new FormerKinds(environment, this.kinds);
     const parts = {
@@ -64,8 +66,8 @@ export class References {
       notices: this.#notices,
     };
     const enqueue = (id: ReferenceId): void => this.controller.queue.add(id);
-    this.#changes = new ReferenceChanges({ ...parts, names, referrers, enqueue });
-    this.#importer = new Importer({ ...parts, environment, changes: this.#changes });
+    this.changes = new ReferenceChanges({ ...parts, names, enqueue });
+    this.#importer = new Importer({ ...parts, environment, changes: this.changes });
     this.controller = new Controller({
       ...environment,
       name: 'references',
@@ -75,7 +77,6 @@ export class References {
     });
     this.lookup = this.#createLookup();
     this.prepare = (kinds) => this.#prepare(kinds.map(kindIdOf));
-    index.observe(this.#changes);
   }
 
   get importedKinds(): readonly KindId[] {
@@ -90,14 +91,14 @@ export class References {
   }
 
   async run(): Promise<void> {
-    this.index.begin(this.#referrers.all());
+    this.changes.begin();
     await this.controller.run();
   }
 
   /** Imports have the owner of the copies. */
   renewAll(): void {
     this.#importer.forgetAllVersions();
-    this.#changes.completed();
+    this.changes.recheckImports();
   }
 
   async sweepUnmapped(attempts: UnmappedOptions['retry']): Promise<void> {
@@ -114,11 +115,11 @@ export class References {
   }
 
   #onEvent(caches: KindCaches, cluster: ClusterName, event: CacheEvent): void {
-    for (const id of this.#changes.affectedBy(caches, cluster, event)) {
+    for (const id of this.changes.affectedBy(caches, cluster, event)) {
       if (event.mayBeRestored === true) this.#importer.forgetVersions(id);
       // The cache already knows our own deletions, so this one is by another client.
       if (event.type === 'deleted') this.#importer.noteDeletion(id, cluster);
-      this.#changes.recheck(id);
+      this.changes.recheck(id);
     }
   }
 
@@ -129,7 +130,7 @@ export class References {
       const caches = this.kinds.caches(id);
       if (caches === undefined) return direction === 'toHost' ? this.#kept(reference, onHost?.()) : undefined;
       if (direction === 'toHost') {
-        const { name, holder } = this.#changes.decide(caches, reference);
+        const { name, holder } = this.changes.decide(caches, reference);
         return holder === undefined ? name : { holder };
       }
       return virtualNamed(caches, reference, this.#environment.names);

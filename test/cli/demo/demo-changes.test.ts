@@ -17,7 +17,7 @@ import { asJson, CONFIG_MAPS, ENDPOINTS, NAMESPACES, SERVICES } from '../../../s
 import { mergePatch } from '../../../src/base/json.ts';
 import type { WatchClient } from '../../../src/kube/types.ts';
 import { startEmbeddedCluster } from '../../../src/embedded-cluster/embedded-cluster.ts';
-import { type Daemon, startDaemon } from '../../../src/syncer/daemon.ts';
+import { type Daemon, startDaemon } from '../../../src/syncer/run.ts';
 import type { Config } from '../../../src/syncer/config/config.ts';
 import { testClient } from '../../kube/test-client.ts';
 import { eventually } from '../../support/eventually.ts';

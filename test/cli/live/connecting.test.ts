@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { systemRandom } from '../../../src/base/random.ts';
 import { loadConfig } from '../../../src/cli/config/load.ts';
-import { startDaemon } from '../../../src/syncer/daemon.ts';
+import { startDaemon } from '../../../src/syncer/run.ts';
 import { newEmbeddedWorld } from '../../scenarios/embedded-world.ts';
 import { eventually } from '../../support/eventually.ts';
 

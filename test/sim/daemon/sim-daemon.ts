@@ -3,6 +3,7 @@
 import { silentLogger } from '../../../src/base/logger.ts';
 import type { Random } from '../../../src/base/random.ts';
 import { withLiveChanges, type Config } from '../../../src/syncer/config/config.ts';
+import type { SandboxOptions } from '../../../src/expressions/sandbox.ts';
 import { ownerOf } from '../../../src/syncer/translation.ts';
 import { createDiscovery } from '../../../src/kube/discovery.ts';
 import { createEventRecorder, EventSeriesLimit } from '../../../src/kube/event-recorder.ts';
@@ -10,8 +11,7 @@ import { guardedClient } from '../../../src/kube/lease.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
 import { isNotFound } from '../../../src/kube/status-error.ts';
 import type { ClusterName, EventRecorder, WatchClient } from '../../../src/kube/types.ts';
-import type { Generation } from '../../../src/syncer/engine.ts';
-import { createGeneration } from '../../../src/syncer/generation.ts';
+import { createEngine, type RunningEngine } from '../../../src/syncer/engine.ts';
 import { startLeadership, type Leadership } from '../../../src/syncer/leadership.ts';
 import type { Metrics } from '../../../src/syncer/metrics/metrics.ts';
 import { DryRun } from '../../../src/syncer/reconcile/dry-run.ts';
@@ -52,7 +52,7 @@ interface Life {
   readonly raw: Clients;
   readonly clients: Clients;
   config: Config;
-  generation: Generation | undefined;
+  engine: RunningEngine | undefined;
   /** Reloads follow each other. */
   reloading: Promise<void>;
 }
@@ -84,7 +84,7 @@ export class SimDaemon {
 
   /** Nothing is queued or under way. */
   get isIdle(): boolean {
-    return this.#life?.generation?.isIdle === true;
+    return this.#life?.engine?.isIdle === true;
   }
 
   /** Starts a new process; does nothing while one runs. */
@@ -121,15 +121,15 @@ export class SimDaemon {
       raw,
       clients,
       config,
-      generation: undefined,
+      engine: undefined,
       reloading: Promise.resolve(),
     };
     this.#life = life;
     this.#writesLeft = Infinity;
     void leadership.lost.then((why) => this.#exit(life, why));
-    void this.#prepare(life, config).then((generation) => {
-      life.generation = generation;
-      generation.start();
+    void this.#prepare(life, config).then((engine) => {
+      life.engine = engine;
+      engine.start();
     });
   }
 
@@ -147,7 +147,7 @@ export class SimDaemon {
     const life = this.#life;
     if (life === undefined || life.process.isDead) return;
     await new Promise<void>((resolve) => life.process.schedule(1, resolve));
-    await life.generation?.stop();
+    await life.engine?.stop();
     await life.recorder.flush();
     await life.leadership[Symbol.asyncDispose]();
     life.process.crash();
@@ -172,39 +172,38 @@ export class SimDaemon {
     if (life === undefined || life.process.isDead) return;
     life.reloading = life.reloading.then(async () => {
       await new Promise<void>((resolve) => life.process.schedule(1, resolve));
-      const running = life.generation;
+      const running = life.engine;
       // A start that is under way ends with the configuration that it has read.
       if (running === undefined) return this.#exit(life, 'its configuration has changed while it starts');
       const config = withLiveChanges(life.config, this.#options.config());
       const next = await this.#prepare(life, config);
       await running.stop();
       life.config = config;
-      life.generation = next;
+      life.engine = next;
       next.start(running.importedKinds);
     });
   }
 
-  async #prepare(life: Life, config: Config): Promise<Generation> {
+  async #prepare(life: Life, config: Config): Promise<RunningEngine> {
     const { process, leadership, recorder, raw, clients } = life;
     const { random, faults, isDryRun } = this.#options;
     const discoveries = { virtual: createDiscovery(raw.virtual), host: createDiscovery(raw.host) };
     const named = await retried(process, () =>
       resolveNamedKinds(kindPolicy(config.sync), discoveries, () => undefined, DISCOVERY),
     );
-    return createGeneration({
-      config,
-      references: named,
-      clusters: { discoveries, resolveOwner: (of) => this.#owner(life, of) },
+    const parts = {
+      clusters: { discoveries, resolveOwner: (of: Config) => this.#owner(life, of) },
       clients,
       leadership,
       recorder,
-      createSandbox: async (options) => new SimEvaluator(options, { process, faults }),
+      createSandbox: async (options: SandboxOptions) => new SimEvaluator(options, { process, faults }),
       dryRun: isDryRun ? new DryRun(silentLogger) : undefined,
       clock: process,
       random,
       logger: silentLogger,
       metrics: SILENT_METRICS as Metrics, // each member is a function
-    });
+    };
+    return createEngine(parts, config, named);
   }
 
   /** Without it a start ends. */
@@ -218,7 +217,7 @@ export class SimDaemon {
         const object = await life.raw.host.get(resource, { namespace: config.host.namespace, name });
         return { apiVersion, kind, name, uid: object.metadata.uid ?? '' };
       } catch (error) {
-        if (isNotFound(error) && life.generation !== undefined) return undefined;
+        if (isNotFound(error) && life.engine !== undefined) return undefined;
         if (isNotFound(error)) this.#exit(life, 'the owner does not exist');
         throw error;
       }

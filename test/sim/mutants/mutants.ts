@@ -437,8 +437,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'references: copies do not follow a changed name',
     file: 'syncer/references/reference-changes.ts',
-    snippet: 'if (index.writtenBy(referrer, id) !== name) this.#decideAgain(referrer);',
-    replacement: 'if (index.writtenBy(referrer, id) === undefined) this.#decideAgain(referrer);',
+    snippet: 'if (index.writtenBy(referrer, id) !== name) index.decideAgain(referrer);',
+    replacement: 'if (index.writtenBy(referrer, id) === undefined) index.decideAgain(referrer);',
   },
   {
     name: 'leader election: writes are not checked',

@@ -10,7 +10,7 @@ import { refusalRules } from '../../../src/syncer/references/refusals.ts';
 import { kindWorld } from './kind-world.ts';
 
 const TLS = 'v1 Secret shop/tls';
-const WEB = 'endpoints:shop/web';
+const WEB = 'shop/web';
 
 function secret(namespace: string, name = 'tls'): KubeObject {
   return { metadata: { namespace, name, uid: `${namespace}-${name}`, resourceVersion: '5' } };
@@ -18,17 +18,18 @@ function secret(namespace: string, name = 'tls'): KubeObject {
 
 async function changesIn(world: ReturnType<typeof kindWorld>) {
   const { environment, signal } = world;
-  const index = new ReferenceIndex();
   const enqueued: string[] = [];
   const again: string[] = [];
   const hostCopy: KubeObject = { metadata: { name: 'db', annotations: { secret: 'tls' } } };
-  const referrers = {
-    virtual: () => undefined,
-    hostCopy: () => hostCopy,
-    enqueue: (id: string) => void again.push(id),
-    all: () => [],
+  const originals: KubeObject[] = [];
+  const endpoints = {
+    kind: { resource: ENDPOINTS },
+    virtual: { get: () => undefined, list: () => originals },
+    host: { get: () => hostCopy },
+    enqueue: (key: string) => void again.push(key),
   };
   const { config, names } = environment;
+  const index = new ReferenceIndex([endpoints], names);
   const kinds = new KindRegistry(environment, await world.named(), {
     changed: () => undefined,
     opened: () => undefined,
@@ -41,17 +42,16 @@ async function changesIn(world: ReturnType<typeof kindWorld>) {
     names,
     rules: refusalRules(config),
     kinds,
-    notices: new ReferenceNotices(environment, index, referrers),
-    referrers,
+    notices: new ReferenceNotices(environment, index),
     enqueue: (id) => void enqueued.push(id),
   });
-  index.observe(changes);
+  const records = changes.recordsOf(ENDPOINTS);
   const caches = kinds.caches('v1 Secret');
   if (caches === undefined) throw new Error('Secrets are watched');
   const target = names.shortToHost({ namespace: 'shop', name: 'tls' });
   const written = target === undefined ? '' : `${target.namespace}/${target.name}`;
   const record = (place: string): void =>
-    index.recordReferences(WEB, [
+    records.recordReferences(WEB, [
       {
         patchIndex: 0,
         path: '',
@@ -70,21 +70,17 @@ async function changesIn(world: ReturnType<typeof kindWorld>) {
       previous: object,
     }),
   ];
-  return { index, changes, enqueued, again, written, record, affected };
+  return { changes, records, originals, enqueued, again, written, record, affected };
 }
 
 test('a recorded reference is decided; its referrer only if the copy has to name another object', async () => {
   await using world = kindWorld();
   world.store('virtual', secret('shop'));
-  const { enqueued, again, index, record, written } = await changesIn(world);
+  const { enqueued, again, records, record, written } = await changesIn(world);
   record(written);
   expect([enqueued, again]).toEqual([[TLS], []]);
   record('host/another');
-  expect([enqueued, again, index.recordsOf(ENDPOINTS).isStale('shop/web')]).toEqual([
-    [TLS, TLS],
-    [WEB],
-    true,
-  ]);
+  expect([enqueued, again, records.isStale(WEB)]).toEqual([[TLS, TLS], [WEB], true]);
 });
 
 test('an object of the host under the untranslated name is the one that copies have to name', async () => {
@@ -100,7 +96,7 @@ test('an object of the host under the untranslated name is the one that copies h
 
 test('events concern the referenced objects of both places on the host, and no others', async () => {
   await using world = kindWorld();
-  const { affected, index, record, written } = await changesIn(world);
+  const { affected, records, record, written } = await changesIn(world);
   const target = secret('host', parseKey(written).name);
   expect([affected('virtual', secret('shop')), affected('host', target)]).toEqual([[], []]);
   record(written);
@@ -109,21 +105,22 @@ test('events concern the referenced objects of both places on the host, and no o
   expect(affected('host', secret('host'))).toEqual([TLS]);
   expect(affected('host', secret('elsewhere'))).toEqual([]);
   expect(affected('virtual', secret('shop', 'other'))).toEqual([]);
-  index.recordReferences(WEB, []);
+  records.clearReferences(WEB);
   expect([affected('virtual', secret('shop')), affected('host', target)]).toEqual([[], []]);
 });
 
 test('an import is dispensable once every object is known, and no copy of an unknown one has its name', async () => {
   await using world = kindWorld();
-  const { changes, index } = await changesIn(world);
-  index.begin(['endpoints:shop/db']);
+  const { changes, records, originals } = await changesIn(world);
+  originals.push({ metadata: { namespace: 'shop', name: 'db' } });
+  changes.begin();
   expect(changes.isDispensable(secret('host', 'other'))).toBe(false);
-  index.markReconciled('endpoints:shop/db');
+  records.markReconciled('shop/db');
   expect(changes.isDispensable(secret('host', 'other'))).toBe(true);
   expect(changes.isDispensable(secret('host', 'tls'))).toBe(false);
 });
 
-test('an import is decided as soon as the object that may name it, and is not translated, is gone', async () => {
+test('imports are decided once when every object is known, and when one that may name them, and is not translated, is gone', async () => {
   await using world = kindWorld();
   const { name, labels } = { name: world.environment.config.name, labels: 'vcluster.loft.sh/managed-by' };
   const at = (field: string): string => `vcluster.loft.sh/object-${field}`;
@@ -136,10 +133,12 @@ test('an import is decided as soon as the object that may name it, and is not tr
   };
   const { metadata } = secret('host');
   world.store('host', { metadata: { ...metadata, labels: { [labels]: name }, annotations } });
-  const { changes, enqueued, index } = await changesIn(world);
-  index.begin([WEB]);
-  index.markReconciled(WEB);
+  const { changes, enqueued, records, originals } = await changesIn(world);
+  originals.push({ metadata: { namespace: 'shop', name: 'web' } });
+  changes.begin();
+  records.markReconciled(WEB);
+  records.markReconciled(WEB);
   expect([enqueued.splice(0), changes.isDispensable({ metadata })]).toEqual([[TLS], false]);
-  index.recordReferences(WEB, []);
+  records.clearReferences(WEB);
   expect([enqueued, changes.isDispensable({ metadata })]).toEqual([[TLS], true]);
 });

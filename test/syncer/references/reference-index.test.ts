@@ -2,13 +2,9 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ENDPOINTS, parseKey } from '../../../src/kube/object.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, parseKey, type Resource } from '../../../src/kube/object.ts';
 import type { TranslatedReference } from '../../../src/syncer/patch/types.ts';
-import {
-  parseReferenceId,
-  ReferenceIndex,
-  type RecordedReferences,
-} from '../../../src/syncer/references/reference-index.ts';
+import { parseReferenceId, ReferenceIndex } from '../../../src/syncer/references/reference-index.ts';
 
 const SECRET = 'v1 Secret ns/x';
 const key = fc.constantFrom('ns/a', 'ns/b', 'ns/c');
@@ -28,27 +24,36 @@ function referencesTo(named: Readonly<Record<string, string>>): readonly Transla
   return Object.entries(named).map(([one, written]) => reference(one, written));
 }
 
-function observed(index: ReferenceIndex): { recorded: RecordedReferences[]; completed: number } {
-  const seen = { recorded: [] as RecordedReferences[], completed: 0 };
-  index.observe({
-    recorded: (record) => void seen.recorded.push(record),
-    completed: () => void (seen.completed += 1),
-  });
-  return seen;
+/** Of Endpoints and EndpointSlices of these keys. */
+function indexOf(...keys: readonly string[]) {
+  const enqueued: string[] = [];
+  const kindOf = (resource: Resource, known: readonly string[]) => {
+    const objectOf = (one: string) => ({ metadata: { ...parseKey(one) } });
+    return {
+      kind: { resource },
+      virtual: {
+        get: (one: string) => (known.includes(one) ? objectOf(one) : undefined),
+        list: () => known.map(objectOf),
+      },
+      host: { get: (one: string) => (one.startsWith('host/') ? objectOf(one) : undefined) },
+      enqueue: (one: string) => void enqueued.push(`${resource.plural}:${one}`),
+    };
+  };
+  const kinds = [kindOf(ENDPOINTS, keys), kindOf(ENDPOINT_SLICES, [])];
+  const toHost = ({ name }: { readonly name: string }) => ({ namespace: 'host', name });
+  return { index: new ReferenceIndex(kinds, { toHost }), enqueued };
 }
 
 describe('the reference index', () => {
   test('returns the referenced objects of each copy and the copies that reference an object, and reports changes', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
-        const index = new ReferenceIndex();
-        const seen = observed(index);
+        const { index } = indexOf();
         const model = new Map<string, Map<string, string>>();
         for (const { key: referrer, named } of steps) {
           const before = model.get(referrer) ?? new Map<string, string>();
           const now = new Map(Object.entries(named));
-          index.recordReferences(referrer, referencesTo(named));
-          const changed = seen.recorded.at(-1)?.changed ?? [];
+          const { changed } = index.record(referrer, referencesTo(named));
           const all = new Set([...before.keys(), ...now.keys()]);
           expect([...changed].toSorted()).toEqual(
             [...all].filter((one) => before.get(one) !== now.get(one)).toSorted(),
@@ -67,47 +72,53 @@ describe('the reference index', () => {
     );
   });
 
-  test('is complete once every object has been decided, reports that once, and lists those that failed', () => {
-    const index = new ReferenceIndex();
-    const seen = observed(index);
+  test('is complete once every object has been decided, and lists those that failed', () => {
+    const { index } = indexOf('ns/a', 'ns/b', 'ns/c');
+    const [a, b, c] = ['endpoints:ns/a', 'endpoints:ns/b', 'endpoints:ns/c'] as const;
     expect(index.isComplete).toBe(false);
-    index.begin(['ns/a', 'ns/b', 'ns/c']);
-    index.recordReferences('ns/a', referencesTo({ [SECRET]: 'host/1' }));
-    index.markReconciled('ns/a');
-    index.markReconciled('ns/b');
-    expect({ isComplete: index.isComplete, completed: seen.completed }).toEqual({
-      isComplete: false,
-      completed: 0,
-    });
-    index.markReconciled('ns/c');
-    index.markReconciled('ns/c');
-    expect({ isComplete: index.isComplete, completed: seen.completed }).toEqual({
-      isComplete: true,
-      completed: 1,
-    });
-    expect([...index.unknown]).toEqual(['ns/b', 'ns/c']);
-    index.recordReferences('ns/b', []);
-    expect(seen.recorded.at(-1)?.wasUnknown).toBe(true);
-    expect([...index.unknown]).toEqual(['ns/c']);
+    index.begin();
+    expect(index.record(a, referencesTo({ [SECRET]: 'host/1' })).wasUnknown).toBe(false);
+    index.markReconciled(a);
+    index.markReconciled(b);
+    expect(index.isComplete).toBe(false);
+    index.markReconciled(c);
+    index.markReconciled(c);
+    expect(index.isComplete).toBe(true);
+    expect([...index.unknown]).toEqual([b, c]);
+    expect(index.record(b, []).wasUnknown).toBe(true);
+    expect([...index.unknown]).toEqual([c]);
   });
 
   test('keeps the references of a copy while its object fails', () => {
-    const index = new ReferenceIndex();
-    index.begin(['ns/a']);
-    index.recordReferences('ns/a', referencesTo({ [SECRET]: 'host/1' }));
-    index.markReconciled('ns/a');
+    const { index } = indexOf('ns/a');
+    index.begin();
+    index.record('endpoints:ns/a', referencesTo({ [SECRET]: 'host/1' }));
+    index.markReconciled('endpoints:ns/a');
     expect(index.isReferenced(SECRET)).toBe(true);
     expect([...index.unknown]).toEqual([]);
   });
 
   test('distinguishes objects of two kinds with the same key, and keeps stale entries until they are recorded again', () => {
-    const index = new ReferenceIndex();
-    const records = index.recordsOf(ENDPOINTS);
-    index.markStale('endpointslices:ns/a');
-    expect(records.isStale('ns/a')).toBe(false);
-    index.markStale('endpoints:ns/a');
-    expect(records.isStale('ns/a')).toBe(true);
-    records.clearReferences('ns/a');
-    expect(records.isStale('ns/a')).toBe(false);
+    const { index, enqueued } = indexOf();
+    index.decideAgain('endpointslices:ns/a');
+    expect(index.isStale('endpoints:ns/a')).toBe(false);
+    index.decideAgain('endpoints:ns/a');
+    expect(index.isStale('endpoints:ns/a')).toBe(true);
+    expect(enqueued).toEqual(['endpointslices:ns/a', 'endpoints:ns/a']);
+    index.record('endpoints:ns/a', []);
+    expect(index.isStale('endpoints:ns/a')).toBe(false);
+  });
+
+  test('knows the objects that have references, and what is at the place of their copies', () => {
+    const { index } = indexOf('ns/a');
+    expect(index.referrer('endpoints:ns/a')).toEqual({
+      object: { metadata: { namespace: 'ns', name: 'a' } },
+      resource: ENDPOINTS,
+    });
+    expect([index.referrer('endpointslices:ns/a'), index.referrer('endpoints:ns/b')]).toEqual([
+      undefined,
+      undefined,
+    ]);
+    expect(index.hostCopy('endpoints:ns/a')?.metadata).toEqual({ namespace: 'host', name: 'a' });
   });
 });

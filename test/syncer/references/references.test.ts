@@ -17,12 +17,7 @@ const TLS = reference('shop', 'tls');
 
 test('no reconcile waits until the caches of a kind that an object names are filled', async () => {
   await using world = kindWorld();
-  const { kinds, prepare } = new References(world.environment, await world.named(), {
-    virtual: () => undefined,
-    hostCopy: () => undefined,
-    enqueue: () => undefined,
-    all: () => [],
-  });
+  const { kinds, prepare } = new References(world.environment, await world.named(), []);
   kinds.start(world.signal);
   const postponed = thrownBy(() => prepare([TLS]));
   expect(postponed).toBeInstanceOf(Postponed);
@@ -43,12 +38,7 @@ function thrownBy(call: () => void): unknown {
 
 test('while its kind is not watched, a copy keeps the name of an object of the host, and no other one', async () => {
   await using world = kindWorld();
-  const { lookup } = new References(world.environment, await world.named(), {
-    virtual: () => undefined,
-    hostCopy: () => undefined,
-    enqueue: () => undefined,
-    all: () => [],
-  });
+  const { lookup } = new References(world.environment, await world.named(), []);
   const kept = (name: string) => lookup(TLS, 'toHost', () => ({ namespace: 'host', name }));
   expect([kept('tls'), kept('other')]).toEqual([{ namespace: 'host', name: 'tls' }, undefined]);
   expect(lookup(reference('host', 'tls'), 'toVirtual')).toBeUndefined();

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { systemRandom } from '../../src/base/random.ts';
-import { startDaemon, type Daemon, type DaemonOptions } from '../../src/syncer/daemon.ts';
+import { startDaemon, type Daemon, type DaemonOptions } from '../../src/syncer/run.ts';
 import { validConfig } from '../cli/config/setup.ts';
 import { startClusterPair } from '../embedded-cluster/cluster-pair.ts';
 

@@ -9,8 +9,7 @@ import type { CacheBudget } from '../kube/informer/cache-budget.ts';
 import { guardedClient } from '../kube/lease.ts';
 import { type Clusters, type ClustersOptions, connectClusters, type Place, withPlace } from './clusters.ts';
 import { reportCopiesLeft } from './copies-left.ts';
-import type { Generation } from './engine.ts';
-import { createGeneration, type GenerationOptions, IDLE_GENERATION, isSameGeneration } from './generation.ts';
+import { createEngine, needsNewEngine, type EngineParts, type RunningEngine } from './engine.ts';
 import {
   CONFIGURATION,
   CONFIGURATION_TEXT,
@@ -21,42 +20,22 @@ import {
 import { VirtualIdentity } from './virtual-identity.ts';
 import { createSandbox } from '../expressions/sandbox.ts';
 import { DryRun, type DryRunRow } from './reconcile/dry-run.ts';
-import { SHARED_KEYS, syncedKinds } from './kinds/synced-kinds.ts';
 import { checkNamespaceMappings } from './translate/namespace-mappings.ts';
 import { LEASES } from '../kube/lease.ts';
 import { NAMESPACES } from '../kube/object.ts';
 import { isNotFound } from '../kube/status-error.ts';
 import type { ClusterClient } from '../kube/types.ts';
 
-export interface ClusterSyncOptions
-  extends ClustersOptions, Pick<LeadershipOptions, 'createLock' | 'leaseAnnotations'> {
+export interface SyncOptions
+  extends
+    ClustersOptions,
+    Pick<LeadershipOptions, 'createLock' | 'leaseAnnotations'>,
+    Pick<EngineParts, 'hasHostControllers'> {
   /** See `LoadedConfig`; of the members of a fleet, `leaseAnnotations` have that of the fleet. */
   readonly textHash?: string | undefined;
   readonly createSandbox?: typeof createSandbox | undefined;
   /** Of the caches. When it is exceeded, the sync fails. Default: everything is cached. */
   readonly budget?: CacheBudget | undefined;
-  /** See `EngineOptions`. */
-  readonly hasHostControllers?: boolean;
-}
-
-export interface ClusterSync {
-  /** Resolves with the reason when the sync cannot continue; the caller then stops it. */
-  readonly failed: Promise<string>;
-  /** Applies the changes that need no restart. Rejects without a change if a right for the new configuration is missing. */
-  reload(config: Config, textHash?: string): Promise<void>;
-  /** Reports why the files are not applied; the running configuration remains active. */
-  reloadFailed(reason: string): void;
-  /** Resolves with true when every object is cached and another replica leads; with false when this one leads, or when `signal` aborts. */
-  isStandby(signal: AbortSignal): Promise<boolean>;
-  whenLeading(signal: AbortSignal): Promise<void>;
-  /** Resolves with true when every first list is cached, and with false when `signal` aborts, or when for `silenceMs` nothing was added to the caches. */
-  whenCached(signal: AbortSignal, silenceMs?: number): Promise<boolean>;
-  checks(): Checks;
-  failedChecks(): readonly string[];
-  /** Resolves when all objects of the first lists have been reconciled, or when `signal` aborts, with the rows of a dry run. */
-  firstPass(signal: AbortSignal): Promise<readonly DryRunRow[]>;
-  /** Ignores new events, finishes the queue and sends pending Events, all within {@link DRAIN_MS}. Resolves with the number of remaining objects. */
-  stop(): Promise<number>;
 }
 
 const IDLE_CHECK_MS = 50;
@@ -68,7 +47,7 @@ const STANDBY_AFTER_MS = 1000;
 const DRAIN_MS = 6500;
 
 /** Rejects with `TerminalError` for errors that a retry does not fix. */
-export async function startClusterSync(options: ClusterSyncOptions): Promise<ClusterSync> {
+export async function startSync(options: SyncOptions): Promise<Sync> {
   const { clock, logger, isDryRun } = options;
   const startedMs = clock.monotonicMs();
   await using resources = new AsyncDisposableStack();
@@ -85,9 +64,9 @@ export async function startClusterSync(options: ClusterSyncOptions): Promise<Clu
     }),
   );
   const config = located(options.config, clusters.place);
-  const references = await clusters.resolveReferences(config);
+  const named = await clusters.resolveReferences(config);
   await Promise.all([
-    clusters.checkRights(config, references),
+    clusters.checkRights(config, named),
     reportMissingHostNamespace(config, clusters.host, logger),
   ]);
   const leadership = resources.use(startLeadership({ ...options, config, client: clusters.host }));
@@ -115,21 +94,18 @@ export async function startClusterSync(options: ClusterSyncOptions): Promise<Clu
     recorder,
     connection,
   };
-  const generation = await prepareGeneration({ ...parts, config, references });
-  const sync = new RunningSync(parts, { config, generation }, resources.move());
+  const engine = await createEngine(parts, config, named);
+  const sync = new Sync(parts, { config, engine }, resources.move());
   options.signal.removeEventListener('abort', follow);
   configuration.use(config);
   configuration.read(config);
   configuration.publishText(options.textHash);
-  generation.start();
+  engine.start();
   sync.report(startedMs);
   return sync;
 }
 
-interface SyncParts
-  extends
-    Omit<ClusterSyncOptions, 'createSandbox'>,
-    Omit<GenerationOptions, 'references' | 'config' | 'clusters'> {
+interface Parts extends EngineParts {
   readonly clusters: Clusters;
   readonly identity: VirtualIdentity;
   readonly configuration: ConfigurationInUse;
@@ -139,30 +115,32 @@ interface SyncParts
 /** The part that a reload replaces. */
 interface Running {
   readonly config: Config;
-  readonly generation: Generation;
+  readonly engine: RunningEngine;
 }
 
-class RunningSync implements ClusterSync {
+export class Sync {
+  /** Resolves with the reason when the sync cannot continue; the caller then stops it. */
   readonly failed: Promise<string>;
-  readonly #parts: SyncParts;
+  readonly #parts: Parts;
   readonly #resources: AsyncDisposableStack;
   #running: Running;
   #hasFailed = false;
   readonly #stopping = new AbortController();
   #reporting: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: SyncParts, running: Running, resources: AsyncDisposableStack) {
+  constructor(parts: Parts, running: Running, resources: AsyncDisposableStack) {
     this.#parts = parts;
     this.#running = running;
     this.#resources = resources;
     const { budget, leadership, metrics } = parts;
-    metrics.sync.pathsNeverMatched(() => this.#running.generation.pathsNeverMatched.length);
+    metrics.sync.pathsNeverMatched(() => this.#running.engine.pathsNeverMatched.length);
     this.failed = Promise.race([
       leadership.lost,
       ...(budget === undefined ? [] : [exceeded(budget)]),
     ]).finally(() => (this.#hasFailed = true));
   }
 
+  /** Applies the changes that need no restart. Rejects without a change if a right for the new configuration is missing. */
   async reload(config: Config, textHash?: string): Promise<void> {
     const { logger, metrics, clusters, configuration } = this.#parts;
     const before = this.#running.config;
@@ -175,33 +153,32 @@ class RunningSync implements ClusterSync {
     if (live.length > 0) logger.info({ paths: live }, 'configuration reloaded');
   }
 
-  /** The running generation continues until the new one can start without an error, or where a new one would do the same. */
+  /** The running engine continues until the new one can start without an error, or where a new one would do the same. */
   async #use(config: Config): Promise<void> {
-    const { generation } = this.#running;
-    this.#running = isSameGeneration(this.#running.config, config)
-      ? { config, generation }
-      : { config, generation: await this.#replace(config) };
+    const { config: before, engine } = this.#running;
+    this.#running = { config, engine: needsNewEngine(before, config) ? await this.#replace(config) : engine };
     this.#parts.configuration.use(config);
   }
 
-  async #replace(config: Config): Promise<Generation> {
+  async #replace(config: Config): Promise<RunningEngine> {
     const { clusters } = this.#parts;
-    const references = await clusters.resolveReferences(config);
-    await clusters.checkRights(config, references);
-    const generation = await prepareGeneration({ ...this.#parts, config, references });
+    const named = await clusters.resolveReferences(config);
+    await clusters.checkRights(config, named);
+    const engine = await createEngine(this.#parts, config, named);
     const { signal } = this.#stopping;
-    const { generation: previous } = this.#running;
+    const { engine: previous } = this.#running;
     if (!signal.aborted) await previous.stop();
     if (signal.aborted) {
       // Nothing else stops its sandbox.
-      await generation.stop();
+      await engine.stop();
       throw signal.reason;
     }
-    generation.start(previous.importedKinds);
+    engine.start(previous.importedKinds);
     this.#reporting = Promise.all([this.#reporting, this.#reportCopiesLeft(config)]);
-    return generation;
+    return engine;
   }
 
+  /** Reports why the files are not applied; the running configuration remains active. */
   reloadFailed(reason: string): void {
     this.#parts.configuration.read(this.#running.config, reason);
     this.#parts.metrics.sync.reloaded('error');
@@ -217,7 +194,7 @@ class RunningSync implements ClusterSync {
     const { signal } = this.#stopping;
     const seconds = (): number => Math.round(clock.monotonicMs() - startedMs) / 1000;
     if (!(await this.whenCached(signal))) return;
-    const objects = this.#running.generation.objects;
+    const objects = this.#running.engine.objects;
     logger.info({ servers: clusters.servers, objects, seconds: seconds() }, 'ready');
     await Promise.all([
       this.#reportFirstPass(seconds),
@@ -230,7 +207,7 @@ class RunningSync implements ClusterSync {
     const { signal } = this.#stopping;
     await this.firstPass(signal);
     if (signal.aborted) return;
-    const { initialOutcomes, pathsNeverMatched } = this.#running.generation;
+    const { initialOutcomes, pathsNeverMatched } = this.#running.engine;
     const unmatched = pathsNeverMatched.length === 0 ? {} : { pathsNeverMatched };
     this.#parts.logger.info({ ...initialOutcomes, ...unmatched, seconds: seconds() }, 'first pass complete');
   }
@@ -239,9 +216,10 @@ class RunningSync implements ClusterSync {
     return reportCopiesLeft({ ...this.#parts, config });
   }
 
+  /** Resolves with true when every object is cached and another replica leads; with false when this one leads, or when `signal` aborts. */
   async isStandby(signal: AbortSignal): Promise<boolean> {
     const { clock, leadership } = this.#parts;
-    await this.#poll(() => leadership.isLeading || this.#running.generation.isCached, signal);
+    await this.#poll(() => leadership.isLeading || this.#running.engine.isCached, signal);
     if (!leadership.isLeading) await sleep(clock, STANDBY_AFTER_MS, signal);
     return !signal.aborted && !leadership.isLeading;
   }
@@ -250,6 +228,7 @@ class RunningSync implements ClusterSync {
     return this.#parts.leadership.whenLeading(signal);
   }
 
+  /** Resolves with true when every first list is cached, and with false when `signal` aborts, or when for `silenceMs` nothing was added to the caches. */
   async whenCached(signal: AbortSignal, silenceMs = Infinity): Promise<boolean> {
     const { clock } = this.#parts;
     let seen = { progress: '', atMs: 0 };
@@ -258,13 +237,13 @@ class RunningSync implements ClusterSync {
       if (progress !== seen.progress) seen = { progress, atMs: clock.monotonicMs() };
       return clock.monotonicMs() - seen.atMs > silenceMs;
     };
-    await this.#poll(() => this.#running.generation.isCached || isSilent(), signal);
-    return !signal.aborted && this.#running.generation.isCached;
+    await this.#poll(() => this.#running.engine.isCached || isSilent(), signal);
+    return !signal.aborted && this.#running.engine.isCached;
   }
 
   /** Of the first lists: the objects that are cached, and what is not ready. */
   #progress(): string {
-    const { objects, checks } = this.#running.generation;
+    const { objects, checks } = this.#running.engine;
     return JSON.stringify([objects, Object.entries(checks).filter(([, check]) => check().isOk).length]);
   }
 
@@ -279,25 +258,27 @@ class RunningSync implements ClusterSync {
     });
   }
 
+  /** Resolves when all objects of the first lists have been reconciled, or when `signal` aborts, with the rows of a dry run. */
   async firstPass(signal: AbortSignal): Promise<readonly DryRunRow[]> {
     const { clock, dryRun } = this.#parts;
     // Idle in two consecutive checks, because a decision may queue another object.
     for (let idle = 0; idle < 2 && !signal.aborted;) {
       await sleep(clock, IDLE_CHECK_MS, signal);
-      idle = this.#running.generation.isIdle ? idle + 1 : 0;
+      idle = this.#running.engine.isIdle ? idle + 1 : 0;
     }
     return dryRun?.rows() ?? [];
   }
 
+  /** Ignores new events, finishes the queue and sends pending Events, all within {@link DRAIN_MS}. Resolves with the number of remaining objects. */
   async stop(): Promise<number> {
     const { clock, connection } = this.#parts;
     this.#stopping.abort();
     let left = 0;
     const timer = clock.schedule(this.#hasFailed ? 0 : DRAIN_MS, () => {
-      left = this.#running.generation.abandon();
+      left = this.#running.engine.abandon();
       connection.abort();
     });
-    await this.#running.generation.stop();
+    await this.#running.engine.stop();
     await this.#reporting;
     await this.#resources.disposeAsync();
     timer.cancel();
@@ -309,7 +290,7 @@ class RunningSync implements ClusterSync {
     return {
       connected: () => ({ isOk: true }),
       'virtual-cluster': () => identity.check(),
-      ...this.#running.generation.checks,
+      ...this.#running.engine.checks,
       'leader-election': () => leadership.check(),
       configuration: () => configuration.check(),
     };
@@ -319,13 +300,6 @@ class RunningSync implements ClusterSync {
 async function exceeded(budget: CacheBudget): Promise<string> {
   const { of, max } = await budget.exceeded;
   return `the caches need more than ${max} ${of}`;
-}
-
-async function prepareGeneration(options: GenerationOptions): Promise<Generation> {
-  if (syncedKinds(options.config).length > 0) return await createGeneration(options);
-  const settings = SHARED_KEYS.map((key) => `sync.toHost.${key}.enabled`).join(' and ');
-  options.logger.warn({}, `${settings} are false: nothing is synced`);
-  return IDLE_GENERATION;
 }
 
 /** Only with the host namespace, which may come from the kubeconfig context, can mappings be validated. */
@@ -363,7 +337,7 @@ class ConfigurationInUse {
   #isApplied = true;
 
   constructor(
-    options: Pick<GenerationOptions, 'leadership' | 'recorder' | 'clock' | 'logger' | 'metrics'> & {
+    options: Pick<EngineParts, 'leadership' | 'recorder' | 'clock' | 'logger' | 'metrics'> & {
       readonly client: Pick<ClusterClient, 'get'>;
     },
   ) {

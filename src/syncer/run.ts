@@ -1,18 +1,18 @@
 /** The daemon of one virtual cluster: its sync, the server of health and metrics, and the key and token API beside it. */
 
 import { type CheckResult, type Checks, startHealthServer } from '../base/health.ts';
-import { type ClusterSync, type ClusterSyncOptions, startClusterSync } from './cluster-sync.ts';
 import { startCompanion, type StartCompanion } from './companion.ts';
 import { createMetrics } from './metrics/metrics.ts';
+import { startSync, type Sync, type SyncOptions } from './sync.ts';
 
-export interface DaemonOptions extends Omit<ClusterSyncOptions, 'metrics'> {
+export interface DaemonOptions extends Omit<SyncOptions, 'metrics'> {
   readonly startCompanion?: StartCompanion;
 }
 
 export interface Daemon {
   /** `http://host:port` of `/healthz`, `/readyz` and `/metrics`. */
   readonly healthUrl: string;
-  readonly sync: ClusterSync;
+  readonly sync: Sync;
   stop(): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   );
   logger.info({ version, isDryRun, http: health.url, name: config.name }, 'starting');
   const companion = resources.use(startCompanion(options.startCompanion, metrics.registry, logger));
-  const sync = await startClusterSync({ ...options, metrics });
+  const sync = await startSync({ ...options, metrics });
   readiness.checks = () => ({ ...sync.checks(), 'management-api': () => companion.check() });
   const running = resources.move();
   return {
