@@ -247,8 +247,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'admission: what it made of a copy counts as written',
     file: PAIR_UPDATE,
-    snippet: 'if (stored === undefined || isStoredAs(sync.kind, stored, sent)) return result;',
-    replacement: 'if (stored === undefined || sent.metadata.name !== undefined) return result;',
+    snippet: '{ result, isAltered: isAltered(sync, merged.host, stored) }',
+    replacement: '{ result, isAltered: false && isAltered(sync, merged.host, stored) }',
   },
   {
     name: 'admission: what it changes is corrected without end',
