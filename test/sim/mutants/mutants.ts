@@ -407,12 +407,6 @@ export const MUTANTS: readonly Mutant[] = [
     replacement: 'return echoed?.entry ?? lateEcho({ ...evidence, former: undefined }, entries, value);',
   },
   {
-    name: 'echoes: what a user may have written is one',
-    file: ECHOES,
-    snippet: 'isMarked || stringAt(view.virtual, key) !== stringAt(view.forward, key);',
-    replacement: 'isMarked || key.length > 0;',
-  },
-  {
     name: 'echoes: a copy that is created again grows',
     file: ECHOES,
     snippet: "const host = state.base.kind === 'fresh' ? agreed?.host : state.host;",

@@ -76,9 +76,11 @@ describe('a host value that another syncer copies back to the virtual object', a
 
   test('is a change like any other if the patches leave it as it is, unless the record came back too', async () => {
     const constant = patchK('both', () => 'team-v');
-    expect(
-      (await merge({ virtual: echoed, host, patches: constant, memory: restores })).echo,
-    ).toBeUndefined();
+    const ofConstant = await copyOf(virtual, constant);
+    for (const copy of [host, ofConstant]) {
+      const merged = await merge({ virtual: echoed, host: copy, patches: constant, memory: restores });
+      expect([merged.echo, annotationOf(merged.host, 'k')]).toEqual([undefined, 'team-v']);
+    }
     const both = touch(echoed, { annotations: { [LAST_SYNCED]: record } });
     const memory = { agreed, restoresEchoes: true };
     const merged = await merge({ virtual: both, host, patches: constant, memory });
