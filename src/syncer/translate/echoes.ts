@@ -253,7 +253,8 @@ function heldKey({ member, key, state, agreed, entry }: EchoedKey, { value }: Va
   const recorded = state.base.kind === 'recorded' ? state.base.entry : undefined;
   // A copy that is created gets the value that the one before it had.
   const host = state.base.kind === 'fresh' ? agreed?.host : state.host;
-  return { member, key, virtual: value, host, entry: recorded ?? entry };
+  const isNowhere = entry.virtual === undefined && entry.host === undefined;
+  return { member, key, virtual: value, host, entry: recorded ?? (isNowhere ? undefined : entry) };
 }
 
 /** The object itself, if it has them all. */

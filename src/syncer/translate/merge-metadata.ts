@@ -54,7 +54,8 @@ export interface HeldKey {
   readonly key: string;
   readonly virtual: string | undefined;
   readonly host: string | undefined;
-  readonly entry: SyncedEntry;
+  /** Undefined: neither side has it. */
+  readonly entry: SyncedEntry | undefined;
 }
 
 /** What this process remembers of a pair; without it, the record alone decides. */

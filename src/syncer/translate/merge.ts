@@ -152,6 +152,7 @@ async function ownValues<T extends Forwarded>(
   translation: PairTranslation<T>,
 ): Promise<OwnValues<T>> {
   const first = await translation.forward(pair.virtual);
+  if (translation.pause !== undefined) await translation.pause();
   const input = { ...pair, ...first };
   const recorded = recordedIn(input);
   const views = viewsOf(input);

@@ -422,9 +422,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'echoes: what proves them is not kept',
     file: ECHOES,
-    snippet: 'return { member, key, virtual: value, host, entry: recorded ?? entry };',
+    snippet: 'entry: recorded ?? (isNowhere ? undefined : entry) };',
     replacement:
-      'return { member, key, virtual: value, host, entry: { ...(recorded ?? entry), virtual: hashOf(state.virtual) } };',
+      'entry: isNowhere ? undefined : { ...(recorded ?? entry), virtual: hashOf(state.virtual) } };',
   },
   {
     name: 'references: an unreferenced import stays',

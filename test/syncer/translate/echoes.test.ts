@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { KubeObject, StringMap } from '../../../src/kube/object.ts';
 import { LAST_SYNCED } from '../../../src/syncer/translate/bookkeeping.ts';
-import { shortHash } from '../../../src/syncer/translate/last-synced.ts';
+import { decodeLastSynced, shortHash } from '../../../src/syncer/translate/last-synced.ts';
 import { idOfKey, type MergeMemory } from '../../../src/syncer/translate/merge-metadata.ts';
 import { costlyRuns } from '../../support/costly-runs.ts';
 import {
@@ -142,6 +142,17 @@ describe('a host value that another syncer copies back to the virtual object', a
     expect(annotationOf(believed.host, 'k')).toBe('team-team-v');
   });
 
+  test('of a key that both sides have removed since leaves a record that can be read', async () => {
+    const removed = touch(virtual, { annotations: { k: undefined } });
+    const later = await copyOf(removed, oneWay);
+    const back = touch(removed, { annotations: { k: 'team-v', [LAST_SYNCED]: record } });
+    const late = { agreed: { virtual: removed, host: later }, formerRecords: [shortHash(record ?? '')] };
+    const memory = { ...late, restoresEchoes: true };
+    const merged = await merge({ virtual: back, host: later, patches: oneWay, memory });
+    expect(merged.virtual.metadata.annotations).toEqual({ own: '1' });
+    expect(decodeLastSynced(annotationOf(merged.host, LAST_SYNCED))).toBeDefined();
+  });
+
   test('the bookkeeping of a virtual cluster inside this one is not touched', async () => {
     const nested = {
       [LAST_SYNCED]: record,
@@ -276,15 +287,15 @@ async function synced(
   return { ...after, virtual: next, memory: { ...memory, agreed, record, formerRecords } };
 }
 
-/** No value grows, and no translated one reaches the virtual side. What is an echo stays on the host, with what is recorded of it. */
+/** No value grows, no translated one reaches the virtual side, and the record can be read. */
 function expectSound(
   before: Pick<World, 'virtual' | 'host'>,
   { virtual, host, echo }: Awaited<ReturnType<typeof merge>>,
 ): void {
+  expect(decodeLastSynced(annotationOf(host, LAST_SYNCED))).toBeDefined();
   for (const value of valuesOf(host)) expect(value ?? '').not.toContain('team-team-');
   for (const [at, value] of valuesOf(virtual).entries())
     if (value !== valuesOf(before.virtual)[at]) expect(value ?? '').not.toContain('team-');
-  if (echo === undefined) expect(annotationOf(virtual, LAST_SYNCED)).toBeUndefined();
   const isLeft = echo !== undefined && echo.left.length > 0;
   expect(annotationOf(virtual, LAST_SYNCED)).toBe(
     isLeft ? annotationOf(before.virtual, LAST_SYNCED) : undefined,
@@ -299,7 +310,9 @@ async function after(world: World, one: Step): Promise<World> {
     case 'syncer': {
       const isProvable = one.isLate && one.carried === 'both, and the record' && memory.agreed !== undefined;
       const copy = isProvable && former !== undefined ? former : host;
-      return { ...world, virtual: written(touch(virtual, CARRIED[one.carried]?.(copy) ?? {})) };
+      const echoed = { ...world, virtual: written(touch(virtual, CARRIED[one.carried]?.(copy) ?? {})) };
+      // Only this process knows the records that it has replaced.
+      return copy === host ? echoed : synced(echoed);
     }
     case 'host user': {
       // The value of the last sync is known from the host's, and what a syncer copies back before this program has seen it is no echo.
@@ -307,10 +320,10 @@ async function after(world: World, one: Step): Promise<World> {
       return synced({ ...calm, host: touch(calm.host, { annotations: { k: one.value } }) });
     }
     case 'restart':
-      return { ...world, memory: RESTARTED };
+      return { ...world, memory: RESTARTED, former: undefined };
     case 'copy deleted':
       // Without the copy and the memory of it, nothing proves an echo.
-      return memory.agreed === undefined ? world : synced(world, { isCopyGone: true });
+      return memory.agreed?.host === host ? synced(world, { isCopyGone: true }) : world;
     case 'sync':
       return synced(world, one);
   }
