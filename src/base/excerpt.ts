@@ -67,7 +67,7 @@ export function printableJson(value: unknown, indent = 2): string {
 
 const DEPTH_MAX = 8;
 
-/** {@link plainLines} of all texts in a value. Errors, and what is nested too deep to be shown, stay as they are. */
+/** {@link plainLines} of all texts in a value. Errors, and what is nested too deep to be shown, stay as they are; what has a form for JSON has that. */
 export function withPlainTexts<T>(value: T): T {
   return plainValue(value, 0) as T; // the same shape
 }
@@ -76,11 +76,16 @@ function plainValue(value: unknown, depth: number): unknown {
   if (typeof value === 'string') return plainLines(value);
   if (typeof value !== 'object' || value === null || value instanceof Error || depth > DEPTH_MAX)
     return value;
+  if (hasJsonForm(value)) return plainValue(value.toJSON(), depth);
   if (Array.isArray(value)) return value.map((one) => plainValue(one, depth + 1));
   const entries = Object.entries(value).map(
     ([key, one]) => [plainText(key), plainValue(one, depth + 1)] as const,
   );
   return Object.fromEntries(entries);
+}
+
+function hasJsonForm(value: object): value is { toJSON(): unknown } {
+  return 'toJSON' in value && typeof value.toJSON === 'function';
 }
 
 export function isPlain(text: string): boolean {

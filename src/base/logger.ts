@@ -9,6 +9,7 @@ import { TokenBucket, type Rate } from './token-bucket.ts';
 export type LogFields = Readonly<Record<string, unknown>>;
 
 export interface Logger {
+  trace(fields: LogFields, message: string): void;
   debug(fields: LogFields, message: string): void;
   info(fields: LogFields, message: string): void;
   warn(fields: LogFields, message: string): void;
@@ -16,7 +17,7 @@ export interface Logger {
   child(fields: LogFields): Logger;
 }
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 export interface LoggerOptions {
   level: LogLevel;
@@ -66,6 +67,7 @@ function asLogger(logger: Logger): Logger {
 
 /** A logger that discards everything. */
 export const silentLogger: Logger = {
+  trace: () => undefined,
   debug: () => undefined,
   info: () => undefined,
   warn: () => undefined,
@@ -78,7 +80,7 @@ export function isReported(count: number): boolean {
   return count > 0 && Number.isInteger(Math.log2(count));
 }
 
-/** Leaves out lines above a rate, and says how many. Warnings and errors have the same rate as lines of level `info`, apart from it; those of level `debug` are not limited. */
+/** Leaves out lines above a rate, and says how many. Warnings and errors have the same rate as lines of level `info`, apart from it; those below it are not limited. */
 export function limitedLogger(logger: Logger, rate: Rate, clock: Clock): Logger {
   return wrapped(logger, {
     info: new LineLimit(rate, clock),
@@ -98,6 +100,7 @@ function wrapped(logger: Logger, limits: Limits): Logger {
       logger[level](fields, message);
     };
   return {
+    trace: (fields, message) => logger.trace(fields, message),
     debug: (fields, message) => logger.debug(fields, message),
     info: limited('info', limits.info),
     warn: limited('warn', limits.problem),

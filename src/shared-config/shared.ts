@@ -50,7 +50,7 @@ export const http = section('', {
 });
 
 export const log = section('', {
-  level: choice('Minimum level of the log.', ['debug', 'info', 'warn', 'error', 'silent'], 'info'),
+  level: choice('Minimum level of the log.', ['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'info'),
   format: choice('auto: pretty on a terminal, else json.', ['json', 'pretty', 'auto'], 'auto'),
 });
 

@@ -18,7 +18,6 @@ import { syncedKinds } from './kinds/synced-kinds.ts';
 import { startLeadership } from './leadership.ts';
 import { createMetrics } from './metrics/metrics.ts';
 import type { TranslatedReference } from './patch/types.ts';
-import { RefusedCopy } from './reconcile/copy.ts';
 import type { SyncListener } from './reconcile/environment.ts';
 import type { Decision, Observation } from './reconcile/decide.ts';
 import { FIELD_MANAGER } from './reconcile/writer.ts';
@@ -210,7 +209,7 @@ class Recorder implements SyncListener {
     if (seen.virtual === undefined && seen.host === undefined && seen.strays.length === 0) return;
     const id = `${kind.resource.plural} ${seen.key}`;
     const first = this.#objects.get(id) ?? { key: seen.key, kind, seen, decision };
-    this.#objects.set(id, { ...first, error: error instanceof RefusedCopy ? undefined : error });
+    this.#objects.set(id, { ...first, error });
     this.#input.progress?.(this.#objects.size);
   }
 

@@ -1,7 +1,7 @@
 /** The rate of a log. */
 
 import { expect, test } from 'vitest';
-import { limitedLogger, type LogFields, type Logger } from '../../src/base/logger.ts';
+import { createLogger, limitedLogger, type LogFields, type Logger } from '../../src/base/logger.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
 function recorded(lines: string[], prefix = ''): Logger {
@@ -10,6 +10,7 @@ function recorded(lines: string[], prefix = ''): Logger {
     (fields: LogFields, message: string): void =>
       void lines.push(`${prefix}${level} ${message} ${JSON.stringify(fields)}`);
   return {
+    trace: line('trace'),
     debug: line('debug'),
     info: line('info'),
     warn: line('warn'),
@@ -36,5 +37,35 @@ test('warnings and errors are not left out because of other lines', () => {
   logger.warn({}, 'refused');
   logger.error({}, 'failed');
   logger.debug({}, 'a detail');
-  expect(lines).toEqual(['info synced {}', 'warn refused {}', 'debug a detail {}']);
+  logger.trace({}, 'all');
+  expect(lines).toEqual(['info synced {}', 'warn refused {}', 'debug a detail {}', 'trace all {}']);
 });
+
+test.each([
+  ['trace', [String.raw`"state":{"at":"4\\u001b[0m"}`]],
+  ['debug', []],
+] as const)(
+  'at level %s, what has a form for JSON is printed in that form, as plain text',
+  async (level, lines) => {
+    const written: string[] = [];
+    const destination = { write: (line: string) => void written.push(line) };
+    const logger = await createLogger({ level, format: 'json', destination });
+    let printed = 0;
+    logger.trace(
+      {
+        state: {
+          secret: 's',
+          toJSON: () => {
+            printed += 1;
+            return { at: '4\u001b[0m' };
+          },
+        },
+      },
+      'state',
+    );
+    expect([written.map((line) => /"state":\{[^}]*\}/.exec(line)?.[0]), printed]).toEqual([
+      lines,
+      lines.length,
+    ]);
+  },
+);

@@ -44,6 +44,7 @@ export function recordingLogger(lines: LogLine[]): Logger {
   const at = (level: string) => (fields: LogFields, message: string) =>
     void lines.push({ level, message, fields });
   const logger: Logger = {
+    trace: at('trace'),
     debug: at('debug'),
     info: at('info'),
     warn: at('warn'),

@@ -48,6 +48,10 @@ export class ActivityLogger implements Logger, Activity {
     return this.#latencies.get(key);
   }
 
+  trace(): void {
+    // States are no activity.
+  }
+
   debug(fields: LogFields, message: string): void {
     if (message === 'synced') this.#synced(fields);
     const { key, outcome, reason } = fields;

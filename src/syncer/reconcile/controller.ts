@@ -17,15 +17,16 @@ import { TransportError } from '../../kube/types.ts';
 import type { ControllerSeries, ReconcileLabel } from '../metrics/metrics.ts';
 import type { VirtualObjectId } from './dry-run.ts';
 import { createHostNamespace, namespaceAdvice, type SyncEnvironment } from './environment.ts';
+import { again, waitMsOf, type Left } from './left.ts';
 
-/** What a reconcile answers. `waitMs` requeues the key after this time, even if nothing changes. */
+/** What a reconcile answers, with what it leaves to do. */
 export type ReconcileResult = Done | Wait | Again;
 
-/** The decision is carried out. `waitMs`: something is left to do. */
+/** The decision is carried out. */
 export interface Done {
   readonly outcome: 'unchanged' | 'created' | 'updated' | 'rewritten' | 'deleted' | 'ignored';
   readonly reason?: string;
-  readonly waitMs?: number;
+  readonly left?: Left | undefined;
 }
 
 /** The object is not in sync, which is logged and counted as a problem. `outcome`: the state in which `status` shows it. */
@@ -35,14 +36,13 @@ export interface Wait {
   /** For the log: who causes this, and what to do. */
   readonly note?: string;
   /** Undefined for what is refused until a change, which causes an event; retries with increasing delays are only a safety net. */
-  readonly waitMs?: number;
+  readonly left?: Left | undefined;
 }
 
 /** Nothing is decided yet, because of work in progress elsewhere. */
 export interface Again {
   readonly outcome: 'again';
-  readonly reason: string;
-  readonly waitMs: number;
+  readonly left: Left;
 }
 
 /** Rejects with {@link Postponed} instead of waiting for something that one tenant can make last. */
@@ -61,7 +61,7 @@ export function isWait(result: ReconcileResult): result is Wait {
 
 export const UNCHANGED: ReconcileResult = { outcome: 'unchanged' };
 
-export const STALE: Again = { outcome: 'again', reason: 'a cache was behind its API server', waitMs: 0 };
+export const STALE: Again = { outcome: 'again', left: again('a cache was behind its API server') };
 
 /** Keys reconciled concurrently. More than requests in flight, so that expressions form batches; not many more, because a copy that waits for a free
  * request takes memory: with 256 of them, daemon and sandbox together need 18 MiB more for 1000 Endpoints, and are no faster. */
@@ -81,6 +81,8 @@ export interface ControllerOptions extends Pick<
   readonly name: string;
   readonly decisionsMax?: number | undefined;
   readonly identify: (key: ObjectKey) => VirtualObjectId;
+  /** All that is known of the key, for the log. */
+  readonly stateOf: (key: ObjectKey) => object | undefined;
   readonly warn: (key: ObjectKey, warning: NonNullable<Outcome['warning']>) => void;
 }
 
@@ -207,6 +209,8 @@ export class Controller {
           : await this.#fail(key, error);
     }
     if (progress.isOver) this.#progress.delete(key);
+    const { logger, name, stateOf } = this.#options;
+    logger.trace({ controller: name, key, state: stateOf(key) }, 'state');
     this.#series.reconciled(label, (clock.monotonicMs() - startedMs) / 1000);
   }
 
@@ -234,7 +238,7 @@ export class Controller {
     this.#block(key, blockedBy);
     dryRun?.settled(identify(key), blockedBy);
     this.#log(key, result, arrival);
-    const waitMs = result.outcome === 'refused' ? refusalDelayMs(progress.refusals++) : result.waitMs;
+    const waitMs = result.outcome === 'refused' ? refusalDelayMs(progress.refusals++) : waitMsOf(result.left);
     if (waitMs === undefined) return 'success';
     this.queue.addAfter(key, waitMs);
     return 'requeue_after';
@@ -242,7 +246,8 @@ export class Controller {
 
   #log(key: ObjectKey, result: ReconcileResult, { sinceMs, isInitial }: Arrival): void {
     const { logger, clock, name, dryRun } = this.#options;
-    const { outcome, reason } = result;
+    const { outcome } = result;
+    const reason = outcome === 'again' ? result.left.reason : result.reason;
     const note = 'note' in result ? result.note : undefined;
     const fields = { controller: name, key, outcome, reason, ...(note === undefined ? {} : { note }) };
     if (isWait(result)) {

@@ -17,6 +17,7 @@ import { STALE, type Again, type ReconcileResult, type Wait } from './controller
 import { SYNCED_BY_VCLUSTER, type Observation } from './decide.ts';
 import { OBJECTION_MS } from './guards.ts';
 import type { KindSync } from './kind-sync.ts';
+import { again, later } from './left.ts';
 import { deletedNotice, leftToVclusterNotice, recreatedNotice } from './notices.ts';
 import { FIELD_MANAGER } from './writer.ts';
 
@@ -37,12 +38,17 @@ export async function deleteCopy(
   invariant(host?.metadata.uid && target, 'a host copy that is deleted exists in the cache');
   if (isTerminating(host)) return WAITING_FOR_FINALIZERS;
   const leftMs = seen.virtual === undefined ? vclusterWaitMs(sync, seen.key, host) : 0;
-  if (leftMs > 0) return { outcome: 'pending', reason: SYNCED_BY_VCLUSTER, waitMs: leftMs };
+  if (leftMs > 0) return { outcome: 'pending', reason: SYNCED_BY_VCLUSTER, left: later(SYNCED_BY_VCLUSTER, leftMs) };
   if (seen.virtual === undefined && (await isMissedByCache(sync, seen.key, host))) return STALE;
   if (seen.virtual === undefined && (await sync.environment.objection()) !== undefined)
-    return { outcome: 'again', reason: 'another virtual cluster', waitMs: OBJECTION_MS };
+    return { outcome: 'again', left: later('another virtual cluster', OBJECTION_MS) };
   const waitMs = fightWaitMs(sync, seen, host);
-  if (waitMs > 0) return { outcome: 'contested', reason: 'Contested', waitMs };
+  if (waitMs > 0)
+    return {
+      outcome: 'contested',
+      reason: 'Contested',
+      left: later('another syncer creates it again', waitMs),
+    };
   if (!sync.areDependentsRead(target)) return dependentsFirst(reason);
   const outcome = await sync.writers.host.delete(target, host.metadata.uid, reason);
   await clearStatus(sync, seen, host);
@@ -111,12 +117,14 @@ export async function deleteToRecreate(
   state.synced = undefined;
   state.isCopied = true;
   // A dry run leaves the copy in place, so a requeue would delete it again in an endless loop.
-  return outcome === 'dryRun' ? { outcome: 'deleted', reason } : { outcome: 'deleted', reason, waitMs: 0 };
+  return outcome === 'dryRun'
+    ? { outcome: 'deleted', reason }
+    : { outcome: 'deleted', reason, left: again(reason) };
 }
 
 function leaveToVcluster(sync: KindSync, virtual: KubeObject | undefined, host: KubeObject): ReconcileResult {
   sync.report(virtual, leftToVclusterNotice(host));
-  return { outcome: 'contested', reason: 'Contested', waitMs: OBJECTION_MS };
+  return { outcome: 'contested', reason: 'Contested', left: later(SYNCED_BY_VCLUSTER, OBJECTION_MS) };
 }
 
 async function createStandIn(sync: KindSync, key: ObjectKey, wanted: KubeObject): Promise<void> {
@@ -167,5 +175,5 @@ export function forget(sync: KindSync, key: ObjectKey): void {
 
 /** An edit of what is deleted along with the copy would be lost. */
 export function dependentsFirst(reason: string): Again {
-  return { outcome: 'again', reason, waitMs: 100 };
+  return { outcome: 'again', left: later(reason, 100) };
 }

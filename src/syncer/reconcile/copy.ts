@@ -38,17 +38,14 @@ import { checkCopySize, pausesFor } from './copy-size.ts';
 import type { CopyOwner } from './environment.ts';
 import { refuseForeignService, type Refusal } from './decide.ts';
 
-export class RefusedCopy extends Error {
-  override readonly name = 'RefusedCopy';
+/** The patched copy would get the traffic of this host Service of others. */
+export interface RefusedCopy {
   readonly refusal: Refusal;
   readonly service: ObjectKey;
+}
 
-  constructor(service: ObjectKey) {
-    const refusal = refuseForeignService(service);
-    super(refusal.note);
-    this.refusal = refusal;
-    this.service = service;
-  }
+export function isRefused(result: object): result is RefusedCopy {
+  return 'refusal' in result;
 }
 
 /** The host Service at this key, unless it is the copy of the virtual Service of `virtual`, or of any if that is undefined. Undefined: none. */
@@ -101,7 +98,6 @@ interface PatchedCopy extends Forwarded {
   readonly patched: PatchedObject;
 }
 
-/** Both methods reject with {@link RefusedCopy} if the patched copy would get the traffic of a host Service of others. */
 export class CopyForge {
   readonly #options: CopyForgeOptions;
   readonly #rules;
@@ -112,7 +108,7 @@ export class CopyForge {
   }
 
   /** The copy for a creation: nothing of `pair.host` is kept. */
-  async fresh(pair: PlacedPair, lastSync?: Pick<MergeMemory, 'agreed'>): Promise<ForgedCopy> {
+  async fresh(pair: PlacedPair, lastSync?: Pick<MergeMemory, 'agreed'>): Promise<ForgedCopy | RefusedCopy> {
     const { virtual } = pair;
     const pause = pausesFor(virtual);
     if (pause !== undefined) await pause();
@@ -122,8 +118,10 @@ export class CopyForge {
       { ...this.#rules, virtual, host: undefined, memory },
       { forward: () => forward(pair, this.#options), pause },
     );
+    const parts = this.#parts(host, virtual, forwarded);
+    if (isRefused(parts)) return parts;
     return {
-      ...this.#parts(host, virtual, forwarded),
+      ...parts,
       host,
       // A record on the virtual object, even an unreadable one, is removed by the next merge.
       isEchoed: echo !== undefined || virtual.metadata.annotations?.[LAST_SYNCED] !== undefined,
@@ -134,7 +132,7 @@ export class CopyForge {
     pair: PlacedPair & { readonly host: KubeObject },
     arrival?: Arrival,
     memory?: MergeMemory,
-  ): Promise<MergedCopy> {
+  ): Promise<MergedCopy | RefusedCopy> {
     const { kind } = this.#options;
     const pause = pausesFor(pair.virtual) ?? pausesFor(pair.host);
     if (pause !== undefined) await pause();
@@ -159,6 +157,7 @@ export class CopyForge {
     );
     if (pause !== undefined) await pause();
     const parts = this.#parts(host, pair.virtual, forwarded);
+    if (isRefused(parts)) return parts;
     const isSameContent = contentEquals(host, pair.host, kind.content);
     const isSame = isSameContent && metadataEquals(host.metadata, pair.host.metadata);
     return {
@@ -171,13 +170,13 @@ export class CopyForge {
     };
   }
 
-  #parts(host: KubeObject, virtual: KubeObject, forwarded: PatchedCopy): PatchedParts {
+  #parts(host: KubeObject, virtual: KubeObject, forwarded: PatchedCopy): PatchedParts | RefusedCopy {
     const { kind, foreignService } = this.#options;
     const { notAllowed, references } = forwarded.patched;
     const failure = failureOf(host, forwarded, kind);
     // Judged after the patches, which can change the labels that select a Service.
     const service = foreignService(kind.hostService(host), virtual);
-    if (service !== undefined) throw new RefusedCopy(service);
+    if (service !== undefined) return { refusal: refuseForeignService(service), service };
     return { notAllowed, references, failure };
   }
 }

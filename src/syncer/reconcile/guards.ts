@@ -246,23 +246,23 @@ const RECORDS_MAX = 8;
 
 /** What is known of the values of one object that records list as on their way to the virtual side. */
 export class Arrivals {
-  readonly #records = new Map<string, Arrival>();
-  #uncertain: { readonly record: string; readonly sinceMs: number } | undefined;
+  readonly records = new Map<string, Arrival>();
+  uncertain: { readonly record: string; readonly sinceMs: number } | undefined;
 
   of(record = ''): Arrival {
-    const arrival = this.#records.get(record);
+    const arrival = this.records.get(record);
     if (arrival === undefined) return 'unknown';
     // Moves the record of the copy to the end, so that failed writes never evict it.
-    this.#records.delete(record);
-    this.#records.set(record, arrival);
+    this.records.delete(record);
+    this.records.set(record, arrival);
     return arrival;
   }
 
   /** Call when the virtual object was written or read with all incoming values of this record, or when its write was rejected (`due`). */
   note(record: string | undefined, arrival: Arrival): void {
-    this.#uncertain = undefined;
+    this.uncertain = undefined;
     if (record === undefined) return;
-    const records = this.#records;
+    const { records } = this;
     records.delete(record);
     records.set(record, arrival);
     const [oldest] = records.keys();
@@ -271,9 +271,9 @@ export class Arrivals {
 
   /** The record does not tell whether a value arrived. Returns how long to wait for another daemon's write; 0: do not wait. */
   uncertainWaitMs(nowMs: number, record = ''): number {
-    const before = this.#uncertain;
+    const before = this.uncertain;
     const since = before?.record === record ? before : { record, sinceMs: nowMs };
-    this.#uncertain = since;
+    this.uncertain = since;
     return Math.max(0, since.sinceMs + UNCERTAIN_MS - nowMs);
   }
 }

@@ -35,6 +35,7 @@ import {
   type ServiceDeletions,
 } from './guards.ts';
 import type { KeptEvaluations } from './kept-evaluations.ts';
+import { again } from './left.ts';
 import { ObjectStates } from './object-state.ts';
 import { createWriter, type Writer } from './writer.ts';
 
@@ -119,7 +120,7 @@ export class KindSync {
   #renew(keys: Iterable<ObjectKey>): void {
     for (const key of keys) {
       const state = this.states.find(key);
-      if (state !== undefined) state.isOpen = true;
+      if (state !== undefined) state.left = again('what the copy is made from has changed');
       this.enqueue(key);
     }
   }
@@ -181,6 +182,7 @@ export class KindSync {
       name: resource.plural,
       identify: (key) => ({ group: resource.group, kind: resource.kind, key }),
       reconcile,
+      stateOf: (key) => this.states.find(key),
       warn: (key, warning) => this.report(this.virtual.get(key), { type: 'Warning', ...warning }),
     });
   }

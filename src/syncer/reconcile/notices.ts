@@ -6,7 +6,8 @@ import { asJson, finalizersOf, objectKey, type KubeObject } from '../../kube/obj
 import type { ObjectReference } from '../patch/types.ts';
 import type { AfterTermination } from './decide.ts';
 import { isBookkeepingAnnotation } from '../translate/bookkeeping.ts';
-import type { Echo, KeyId } from '../translate/merge-metadata.ts';
+import type { Echo } from '../translate/echoes.ts';
+import type { KeyId } from '../translate/merge-metadata.ts';
 import { listedPaths } from './object-diff.ts';
 import { FIELD_MANAGER } from './writer.ts';
 

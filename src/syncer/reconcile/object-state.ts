@@ -4,7 +4,7 @@
 import { objectKey, type KubeObject, type ObjectKey, type StringMap } from '../../kube/object.ts';
 import type { Lister } from '../../kube/types.ts';
 import type { Observation } from './decide.ts';
-import { jsonEquals, type JsonObject } from '../../base/json.ts';
+import { jsonEquals, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { isBookkeepingAnnotation } from '../translate/bookkeeping.ts';
 import { recordOf, shortHash } from '../translate/last-synced.ts';
 import type { MergeMemory } from '../translate/merge-metadata.ts';
@@ -16,6 +16,7 @@ import {
   type KeyContests,
   type Streak,
 } from './guards.ts';
+import type { Left } from './left.ts';
 
 /** Both objects and the Service as of the last sync. The objects are those of the caches, so they take no memory of their own. */
 interface SyncedPair {
@@ -47,26 +48,22 @@ interface Termination {
   isReported: boolean;
 }
 
+/** The reason of what is left where the host's admission has changed what was written, which is a change of the host like any other. */
+export const ALTERED = 'the host has changed what was written';
+
 /** Another syncer copies a record back within moments of its write. */
 const FORMER_RECORDS_MAX = 4;
-
-/** Limit for an expression that reads the host object and changes it in every run. */
-const RERUNS_MAX = 4;
 
 export class ObjectState {
   /** Undefined: this process has not synced the pair, or its versions may have other content after a restore. */
   synced: SyncedPair | undefined;
   /** Unlike `synced`, it outlasts a deletion of the copy that is not this process's wish, or that another copy follows. */
   isCopied = false;
-  #lastSync: LastSync | undefined;
+  lastSynced: LastSync | undefined;
   /** Hashes of the records that this process has replaced on the copy, the last one at the end. */
-  #formerRecords: readonly string[] = [];
-  /** Something is left to do once a delay has passed, although neither side changes. */
-  isOpen = false;
-  /** Version of the copy that the host stored other than it was sent, because its admission changed it. */
-  alteredVersion: string | undefined;
-  /** Runs in a row of expressions that read a host object that our own write has changed. */
-  reruns = 0;
+  formerRecords: readonly string[] = [];
+  /** What the last sync has left to do; undefined: nothing. */
+  left: Left | undefined;
   contest: Contest | undefined;
   keyContests: KeyContests = NO_CONTESTS;
   deletions: Streak | undefined;
@@ -79,18 +76,17 @@ export class ObjectState {
   isLeftOut = false;
   /** Uid of the object, and why it was ignored, as the last Event said. */
   reportedIgnored: string | undefined;
-  #arrivals: Arrivals | undefined;
+  knownArrivals: Arrivals | undefined;
 
   get arrivals(): Arrivals {
-    return (this.#arrivals ??= new Arrivals());
+    return (this.knownArrivals ??= new Arrivals());
   }
 
   isUnchanged({ virtual, host, service, isUnserved }: SeenState): boolean {
     const { synced } = this;
     return (
       synced !== undefined &&
-      !this.isOpen &&
-      this.reruns === 0 &&
+      this.left === undefined &&
       isSameVersion(synced.virtual, virtual) &&
       isSameVersion(synced.host, host) &&
       (service?.metadata.resourceVersion ?? '') === synced.serviceVersion &&
@@ -110,7 +106,7 @@ export class ObjectState {
 
   /** What this copy has is what the host's admission has made of our last write: no client has changed it since. */
   isAltered(host: KubeObject): boolean {
-    return this.alteredVersion === host.metadata.resourceVersion && this.isHostUnchanged(host);
+    return this.left?.reason === ALTERED && this.isHostUnchanged(host);
   }
 
   /** This process wrote or read this host object (same uid) as the copy, even if the bookkeeping was changed since. */
@@ -119,14 +115,14 @@ export class ObjectState {
   }
 
   lastSync({ metadata: { uid } }: KubeObject): Pick<MergeMemory, 'agreed' | 'record' | 'formerRecords'> {
-    const last = this.#lastSync;
+    const { lastSynced: last, formerRecords } = this;
     if (last === undefined || last.uid !== uid) return { agreed: undefined };
-    return { agreed: last.agreed, record: last.record, formerRecords: this.#formerRecords };
+    return { agreed: last.agreed, record: last.record, formerRecords };
   }
 
   noteReplaced(record: string | undefined): void {
     if (record !== undefined)
-      this.#formerRecords = [...this.#formerRecords, shortHash(record)].slice(-FORMER_RECORDS_MAX);
+      this.formerRecords = [...this.formerRecords, shortHash(record)].slice(-FORMER_RECORDS_MAX);
   }
 
   /** `isEchoed`: the virtual object keeps, for now, what another syncer has copied back. */
@@ -136,15 +132,15 @@ export class ObjectState {
     isEchoed: boolean,
   ): void {
     const before = this.lastSync(virtual);
-    if (this.#lastSync !== undefined && this.#lastSync.uid !== virtual.metadata.uid) this.#formerRecords = [];
+    if (this.lastSynced !== undefined && this.lastSynced.uid !== virtual.metadata.uid)
+      this.formerRecords = [];
     this.synced = { virtual, host, serviceVersion: service?.metadata.resourceVersion ?? '', isUnserved };
-    this.#lastSync = {
+    this.lastSynced = {
       uid: virtual.metadata.uid,
       agreed: isEchoed ? before.agreed : { virtual, host },
       record: recordOf(host) ?? before.record,
     };
     this.isCopied = true;
-    this.isOpen = isEchoed;
     this.reportedIgnored = undefined;
   }
 
@@ -166,11 +162,23 @@ export class ObjectState {
     return verdict;
   }
 
-  /** True: expressions that read the host object run again after each of our writes, until the result is stable. */
-  countRerun(): boolean {
-    this.reruns = this.reruns < RERUNS_MAX ? this.reruns + 1 : 0;
-    return this.reruns > 0;
+  /** All of it, for the log and for tests. Of objects the uid and the version: they may hold secrets of users. */
+  toJSON(): JsonObject {
+    return printed(Object.fromEntries(Object.entries(this))) as JsonObject; // of an object
   }
+}
+
+function printed(value: unknown): JsonValue {
+  if (value instanceof Map) return printed(Object.fromEntries(value));
+  if (Array.isArray(value)) return value.map(printed);
+  if (typeof value !== 'object' || value === null) return value as JsonValue; // only data is left
+  if ('metadata' in value) return versionOf(value as KubeObject); // nothing else has metadata
+  const entries = Object.entries(value).filter(([, member]) => member !== undefined);
+  return Object.fromEntries(entries.map(([name, member]) => [name, printed(member)]));
+}
+
+function versionOf({ metadata: { uid = '', resourceVersion = '' } }: KubeObject): string {
+  return `${uid}@${resourceVersion}`;
 }
 
 const NO_CONTESTS: KeyContests = new Map();

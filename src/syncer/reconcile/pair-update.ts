@@ -10,8 +10,15 @@ import { LAST_SYNCED } from '../translate/bookkeeping.ts';
 import { needsWrite } from '../translate/content.ts';
 import { recordOf } from '../translate/last-synced.ts';
 import { isVirtualBehind, readVirtual } from './cache-refresh.ts';
-import { STALE, UNCHANGED, type Done, type ReconcileResult } from './controller.ts';
-import { virtualPatch, type ForgedCopy, type MergedCopy, type PlacedPair } from './copy.ts';
+import { STALE, UNCHANGED, type Done, type ReconcileResult, type Wait } from './controller.ts';
+import {
+  isRefused,
+  virtualPatch,
+  type ForgedCopy,
+  type MergedCopy,
+  type PlacedPair,
+  type RefusedCopy,
+} from './copy.ts';
 import { deleteToRecreate } from './copy-deletion.ts';
 import { isRecreated, type Observation } from './decide.ts';
 import {
@@ -25,6 +32,7 @@ import {
   type KeyVerdict,
 } from './guards.ts';
 import type { KindSync } from './kind-sync.ts';
+import { again, anotherRun, earliest, later, retry, waitMsOf, type Left } from './left.ts';
 import {
   alteredNotice,
   contestedKeyNotice,
@@ -34,29 +42,42 @@ import {
   notAllowedNotice,
 } from './notices.ts';
 import { changedPaths } from './object-diff.ts';
-import { cachedAs } from './object-state.ts';
+import { ALTERED, cachedAs } from './object-state.ts';
 
 const FROM_HOST = 'changed on the host';
 /** While the virtual object keeps what another syncer has copied back, for want of what was there before. */
 const ECHO_RECHECK_MS = 1000;
+/** Limit for an expression that reads the host object and changes it in every run. */
+const RERUNS_MAX = 4;
+
+/** Why something is left to do. */
+const ECHOED = 'another syncer has copied the host copy back';
+const HELD = 'both sides keep rewriting a key';
+const OVERWRITTEN = 'another writer keeps overwriting what was written';
+const FAILED = 'a patch has failed';
+const REREAD = 'an expression reads the host object, which was written';
 
 /** Admission has removed the record of the sync. */
 const RECORD_PATH = `metadata.annotations["${LAST_SYNCED}"]`;
 
 type SeenPair = Observation & PlacedPair & { readonly host: KubeObject };
 
-export async function updatePair(sync: KindSync, observation: Observation): Promise<ReconcileResult> {
+export async function updatePair(
+  sync: KindSync,
+  observation: Observation,
+): Promise<ReconcileResult | RefusedCopy> {
   const seen = asPair(observation);
   const { host, virtual, key } = seen;
   const state = sync.states.of(key);
   const contestedMs = contestedWaitMs(sync, seen);
-  if (contestedMs > 0) return { outcome: 'contested', reason: 'Contested', waitMs: contestedMs };
+  if (contestedMs > 0) return contested(state.left?.reason ?? OVERWRITTEN, contestedMs);
   if (await isVirtualBehind(sync, virtual, host)) return STALE;
   const record = recordOf(host);
   const held = heldKeys(state.keyContests, sync.nowMs());
   const merged = await mergedCopy(sync, seen, held);
+  if (isRefused(merged)) return merged;
   const uncertainMs = merged.isUncertain ? state.arrivals.uncertainWaitMs(sync.nowMs(), record) : 0;
-  if (uncertainMs > 0) return { outcome: 'again', reason: 'change is in progress', waitMs: uncertainMs };
+  if (uncertainMs > 0) return { outcome: 'again', left: later('change is in progress', uncertainMs) };
   sync.report(seen.virtual, ...merged.notAllowed.map(notAllowedNotice));
   const overwrites = overwritesOf(sync, seen, merged);
   const isDrift = overwrites !== undefined;
@@ -66,41 +87,30 @@ export async function updatePair(sync: KindSync, observation: Observation): Prom
   const { contests, verdicts } = noteKeyChanges(state.keyContests, merged.flows, sync.nowMs());
   state.keyContests = contests;
   if (verdicts.length > 0) return withoutContested(sync, seen, verdicts);
-  const result = await writePair(sync, seen, merged);
-  if (!isDrift && result.outcome !== 'unchanged') state.contest = noteChange(state.contest);
-  return unlessFailed(sync, key, untilDue(sync, key, result, held), merged.failure);
+  const synced = await writePair(sync, seen, merged);
+  if (!isDrift && synced.result.outcome !== 'unchanged') state.contest = noteChange(state.contest);
+  return concluded(sync, key, synced, { held, failure: merged.failure });
 }
 
 /** Both sides keep rewriting these annotations or labels. They are left alone, and the rest is synced. */
 async function withoutContested(
   sync: KindSync,
   seen: SeenPair,
-  contested: readonly KeyVerdict[],
-): Promise<ReconcileResult> {
-  for (const { id, waitMs, isReportable } of contested)
+  verdicts: readonly KeyVerdict[],
+): Promise<ReconcileResult | RefusedCopy> {
+  for (const { id, waitMs, isReportable } of verdicts)
     if (isReportable) sync.report(seen.virtual, contestedKeyNotice(seen, id, waitMs));
   const held = heldKeys(sync.states.of(seen.key).keyContests, sync.nowMs());
   const merged = await mergedCopy(sync, seen, held);
-  const result = untilDue(sync, seen.key, await writePair(sync, seen, merged), held);
-  return unlessFailed(sync, seen.key, result, merged.failure);
+  if (isRefused(merged)) return merged;
+  return concluded(sync, seen.key, await writePair(sync, seen, merged), { held, failure: merged.failure });
 }
 
-/** The key is requeued for annotations and labels that were left alone. */
-function untilDue(
+function mergedCopy(
   sync: KindSync,
-  key: ObjectKey,
-  result: ReconcileResult,
+  seen: SeenPair,
   held: ReadonlyMap<string, number>,
-): ReconcileResult {
-  if (held.size === 0) return result;
-  sync.states.of(key).isOpen = true;
-  const waitMs = Math.ceil(Math.min(result.waitMs ?? Infinity, ...held.values()));
-  return result.outcome === 'unchanged'
-    ? { outcome: 'contested', reason: 'Contested', waitMs }
-    : { ...result, waitMs };
-}
-
-function mergedCopy(sync: KindSync, seen: SeenPair, held: ReadonlyMap<string, number>): Promise<MergedCopy> {
+): Promise<MergedCopy | RefusedCopy> {
   const { key, host } = seen;
   const state = sync.states.of(key);
   return sync.forge.merged(seen, state.arrivals.of(recordOf(host)), {
@@ -112,7 +122,7 @@ function mergedCopy(sync: KindSync, seen: SeenPair, held: ReadonlyMap<string, nu
 
 /** Writes the host first. Its record lists the values on their way to the virtual side, so neither a crash nor a concurrent edit alone loses them.
  * The virtual write completes the sync. */
-async function writePair(sync: KindSync, seen: SeenPair, merged: MergedCopy): Promise<ReconcileResult> {
+async function writePair(sync: KindSync, seen: SeenPair, merged: MergedCopy): Promise<Synced> {
   const { kind, writers } = sync;
   const { host, key } = seen;
   const reason = merged.correctsDrift ? 'differs from the virtual object' : 'bookkeeping';
@@ -120,7 +130,7 @@ async function writePair(sync: KindSync, seen: SeenPair, merged: MergedCopy): Pr
   if (merged.host !== undefined && isRecreated(sync.decide, recreation)) {
     // A change of the host would be lost with the copy.
     if (merged.virtual !== undefined) await patchVirtual(sync, seen, merged.virtual, recordOf(host));
-    return deleteToRecreate(sync, seen, host, merged.host);
+    return { result: await deleteToRecreate(sync, seen, host, merged.host) };
   }
   // Before the write, because its response may be lost.
   if (merged.host !== undefined && merged.virtual !== undefined)
@@ -132,7 +142,7 @@ async function writePair(sync: KindSync, seen: SeenPair, merged: MergedCopy): Pr
   const result = await (merged.virtual === undefined
     ? finishHost(sync, seen, merged, { copy, reason })
     : writeVirtual(sync, seen, merged, merged.virtual, copy));
-  return merged.host === undefined ? result : unlessAltered(sync, key, result, merged.host, stored);
+  return { result, isAltered: isAltered(sync, merged.host, stored) };
 }
 
 async function finishHost(
@@ -148,11 +158,14 @@ async function finishHost(
   if (copied !== undefined) return copied;
   // Values that another syncer has copied back are left: their delay has not passed, or the earlier values are unknown.
   remember(sync, seen, virtual, copy, merged.echo !== undefined);
-  if (merged.host !== undefined) return rerunAfterWrite(sync, key, { outcome: 'updated', reason });
-  state.reruns = 0;
-  if (merged.echo !== undefined)
-    return { outcome: 'contested', reason: 'Contested', waitMs: ECHO_RECHECK_MS };
-  return UNCHANGED;
+  const isEchoed = merged.echo !== undefined;
+  if (merged.host !== undefined)
+    return {
+      outcome: 'updated',
+      reason,
+      left: earliest(rereading(sync, key), isEchoed ? retry(ECHOED) : undefined),
+    };
+  return isEchoed ? contested(ECHOED, ECHO_RECHECK_MS) : UNCHANGED;
 }
 
 async function writeVirtual(
@@ -165,16 +178,19 @@ async function writeVirtual(
   const patched = await patchVirtual(sync, seen, wanted, recordOf(merged.host ?? seen.host));
   const result = { outcome: 'updated', reason: FROM_HOST } as const;
   const isAlteredByAdmission = patched !== undefined && !isStoredAs(sync.kind, patched, wanted);
-  if (isAlteredByAdmission) return { ...result, waitMs: 0 };
+  if (isAlteredByAdmission)
+    return { ...result, left: again('the virtual cluster has changed what was written') };
   const copied = await copyStatus(sync, seen, patched ?? seen.virtual, copy);
   if (copied !== undefined) return copied;
   const isEchoLeft = (merged.echo?.left.length ?? 0) > 0;
   remember(sync, seen, patched ?? seen.virtual, copy, merged.echo !== undefined);
   // A label from the host may decide that the object is not synced, and our own write causes no event.
-  if (patched !== undefined && !isGateOpen(sync, seen, patched)) return { ...result, waitMs: 0 };
+  if (patched !== undefined && !isGateOpen(sync, seen, patched))
+    return { ...result, left: again('what came from the host decides that it is not synced') };
   // The host follows the restored values in the next reconcile: they may translate to others than before.
-  if (merged.echo !== undefined) return { ...result, waitMs: isEchoLeft ? ECHO_RECHECK_MS : 0 };
-  return rerunAfterWrite(sync, seen.key, result);
+  if (merged.echo !== undefined)
+    return { ...result, left: isEchoLeft ? later(ECHOED, ECHO_RECHECK_MS) : again(ECHOED) };
+  return { ...result, left: rereading(sync, seen.key) };
 }
 
 function isGateOpen(sync: KindSync, { service }: Observation, virtual: KubeObject): boolean {
@@ -238,7 +254,11 @@ function waitWhileContested(
 ): ReconcileResult {
   const notice = contestNotice(sync, seen, merged, waitMs);
   if (isReportable) sync.report(seen.virtual, notice);
-  return { outcome: 'contested', reason: 'Contested', note: notice.note, waitMs };
+  const state = sync.states.of(seen.key);
+  const isByAdmission = merged.echo === undefined && state.isAltered(seen.host);
+  const reason = merged.echo !== undefined ? ECHOED : isByAdmission ? ALTERED : OVERWRITTEN;
+  state.left = later(reason, waitMs);
+  return { outcome: 'contested', reason: 'Contested', note: notice.note, left: state.left };
 }
 
 function contestNotice(
@@ -275,12 +295,12 @@ export async function finishCopy(
   // The virtual object may have the status of an earlier copy, and a new virtual object has none yet.
   if ((await copyStatus(sync, seen, virtual, stored ?? kept)) === undefined)
     remember(sync, seen, virtual, stored ?? kept, isEchoed);
-  if (isEchoed) return { ...result, waitMs: 0 };
-  return unlessFailed(
+  if (isEchoed) return concluded(sync, key, { result: { ...result, left: again(ECHOED) } });
+  return concluded(
     sync,
     key,
-    unlessAltered(sync, key, rerunAfterWrite(sync, key, result), sent, stored),
-    failure,
+    { result: { ...result, left: rereading(sync, key) }, isAltered: isAltered(sync, sent, stored) },
+    { failure },
   );
 }
 
@@ -317,7 +337,7 @@ async function copyStatus(
   const verdict = state.isHostUnchanged(host) ? state.noteDrift(sync.nowMs()) : undefined;
   if (verdict !== undefined && verdict.waitMs > 0) {
     if (verdict.isReportable) sync.report(seen.virtual, contestedStatusNotice(virtual, verdict.waitMs));
-    return { outcome: 'contested', reason: 'Contested', waitMs: verdict.waitMs };
+    return contested(OVERWRITTEN, verdict.waitMs);
   }
   const reason = 'status of the host copy';
   const patched = await sync.patchStatus(virtual, patch, reason);
@@ -325,37 +345,52 @@ async function copyStatus(
   return { outcome: 'updated', reason };
 }
 
-function rerunAfterWrite(sync: KindSync, key: ObjectKey, result: ReconcileResult): ReconcileResult {
-  const isRerun = sync.pipeline.readsHostObject && sync.states.of(key).countRerun();
-  return isRerun ? { ...result, waitMs: 0 } : result;
+/** Expressions that read the host object run again after each of our writes, until the result is stable. */
+function rereading(sync: KindSync, key: ObjectKey): Left | undefined {
+  if (!sync.pipeline.readsHostObject) return undefined;
+  return anotherRun(REREAD, sync.states.of(key).left, RERUNS_MAX);
 }
 
-/** Everything but the path of a failed patch is written. The error is reported like one that stops the whole object. */
-function unlessFailed(
-  sync: KindSync,
-  key: ObjectKey,
-  result: ReconcileResult,
-  failure: PatchError | undefined,
-): ReconcileResult {
-  if (failure === undefined) return result;
-  sync.states.of(key).isOpen = true;
-  if (result.waitMs === undefined) throw failure.ofSyncedRest();
-  return result;
+interface Synced {
+  readonly result: ReconcileResult;
+  /** See {@link ALTERED}. */
+  readonly isAltered?: boolean;
 }
 
-/** What the host's admission has made of the copy is a change of the host like any other, so the key is reconciled again. */
-function unlessAltered(
+interface Omitted {
+  /** Annotations and labels that were left alone, and for how long. */
+  readonly held?: ReadonlyMap<string, number>;
+  /** Everything but the paths of failed patches is written. */
+  readonly failure?: PatchError | undefined;
+}
+
+/** Stores what is left to do. A failure is reported like one that stops the whole object, unless the key is reconciled again anyway. */
+function concluded(
   sync: KindSync,
   key: ObjectKey,
-  result: ReconcileResult,
-  sent: KubeObject,
-  stored: KubeObject | undefined,
+  { result, isAltered: isByAdmission = false }: Synced,
+  { held = new Map(), failure }: Omitted = {},
 ): ReconcileResult {
-  if (stored === undefined || isStoredAs(sync.kind, stored, sent)) return result;
-  const state = sync.states.of(key);
-  state.alteredVersion = stored.metadata.resourceVersion;
-  state.isOpen = true;
-  return { ...result, waitMs: 0 };
+  const heldMs = held.size === 0 ? undefined : Math.ceil(Math.min(...held.values()));
+  const left = earliest(
+    isByAdmission ? again(ALTERED) : undefined,
+    result.left,
+    heldMs === undefined ? undefined : later(HELD, heldMs),
+    failure && retry(FAILED),
+  );
+  sync.states.of(key).left = left;
+  if (failure !== undefined && waitMsOf(left) === undefined) throw failure.ofSyncedRest();
+  if (heldMs !== undefined && result.outcome === 'unchanged')
+    return { outcome: 'contested', reason: 'Contested', left };
+  return left === undefined ? result : { ...result, left };
+}
+
+function contested(reason: string, waitMs: number): Wait {
+  return { outcome: 'contested', reason: 'Contested', left: later(reason, waitMs) };
+}
+
+function isAltered(sync: KindSync, sent: KubeObject | undefined, stored: KubeObject | undefined): boolean {
+  return sent !== undefined && stored !== undefined && !isStoredAs(sync.kind, stored, sent);
 }
 
 function isStoredAs(kind: SyncedKind, stored: KubeObject, sent: KubeObject): boolean {

@@ -25,7 +25,7 @@ import {
   type LeftOut,
 } from './cache-refresh.ts';
 import { STALE, UNCHANGED, type ReconcileResult } from './controller.ts';
-import { RefusedCopy, type PlacedPair } from './copy.ts';
+import { isRefused, type PlacedPair, type RefusedCopy } from './copy.ts';
 import {
   deleteCopy,
   deleteStray,
@@ -49,6 +49,7 @@ import {
 } from './decide.ts';
 import { deletionsOf, hasLostCopy, recreationWaitMs } from './guards.ts';
 import { BY_HOST_KEY, BY_VIRTUAL_KEY, isOfSameNamespace, type KindSync } from './kind-sync.ts';
+import { again, later } from './left.ts';
 import {
   keepsDeletingNotice,
   leftToVclusterNotice,
@@ -97,15 +98,18 @@ async function attempt(sync: KindSync, key: ObjectKey): Promise<ReconcileResult>
       : [];
     for (const stray of seen.strays) if (!standIns.includes(stray)) await deleteStray(sync, stray);
     const result = await act(sync, decision, seen);
+    if (isRefused(result)) {
+      environment.listener?.decided(kind, seen, result.refusal);
+      return await refuseCopy(sync, seen, decision, result);
+    }
     for (const standIn of standIns) await endStandIn(sync, standIn, seen.target);
     environment.listener?.decided(kind, seen, decision);
     return result.outcome === 'created' && isJoined(seen, observe(sync, key))
-      ? { ...result, waitMs: 0 }
+      ? { ...result, left: again('the host has another Service than before') }
       : result;
   } catch (error) {
     if (error instanceof Postponed) throw error;
-    environment.listener?.decided(kind, seen, error instanceof RefusedCopy ? error.refusal : decision, error);
-    if (error instanceof RefusedCopy) return await refuseCopy(sync, seen, decision, error);
+    environment.listener?.decided(kind, seen, decision, error);
     await afterConflict(sync, error, seen);
     throw error;
   }
@@ -198,7 +202,9 @@ function hostServicesOf(
   return [...(translated === undefined ? [] : [keyOf(translated)]), ...(kept === undefined ? [] : [kept])];
 }
 
-async function act(sync: KindSync, decision: Decision, seen: Observation): Promise<ReconcileResult> {
+type Acted = Promise<ReconcileResult | RefusedCopy>;
+
+async function act(sync: KindSync, decision: Decision, seen: Observation): Acted {
   switch (decision.kind) {
     case 'ignore':
       return ignore(sync, seen, decision.reason);
@@ -264,7 +270,7 @@ async function refuseCopy(
   return isOverOwnCopy(decision) ? deleteCopy(sync, seen, refusal.reason) : refuse(sync, seen, refusal);
 }
 
-async function createCopy(sync: KindSync, seen: Observation): Promise<ReconcileResult> {
+async function createCopy(sync: KindSync, seen: Observation): Acted {
   const { virtual, key } = seen;
   invariant(virtual, 'an object that is copied exists');
   const state = sync.states.of(key);
@@ -280,6 +286,7 @@ async function createCopy(sync: KindSync, seen: Observation): Promise<ReconcileR
   if (seen.target !== undefined && !sync.areDependentsRead(seen.target))
     return dependentsFirst('no host copy');
   const copy = await sync.forge.fresh(placed(seen), state.lastSync(virtual));
+  if (isRefused(copy)) return copy;
   sync.report(seen.virtual, ...copy.notAllowed.map(notAllowedNotice));
   const stored = await sync.writers.host.create(copy.host, 'no host copy');
   if (stored !== undefined && seen.target !== undefined) sync.hostChanged(seen.target);
@@ -305,14 +312,15 @@ async function isDeletionMeant(sync: KindSync, seen: Observation, virtual: KubeO
 function waitForRecreation(sync: KindSync, seen: Observation, waitMs: number): ReconcileResult {
   if (sync.states.find(seen.key)?.deletions?.count === 2)
     sync.report(seen.virtual, keepsDeletingNotice(sync.kind.deletionHint));
-  return { outcome: 'pending', reason: HOST_DELETED, waitMs };
+  return { outcome: 'pending', reason: HOST_DELETED, left: later(HOST_DELETED, waitMs) };
 }
 
-async function rewriteCopy(sync: KindSync, seen: Observation, reason: string): Promise<ReconcileResult> {
+async function rewriteCopy(sync: KindSync, seen: Observation, reason: string): Acted {
   const { virtual, host } = seen;
   invariant(virtual && host?.metadata.resourceVersion, 'both objects exist when a copy is rewritten');
   if (await isVirtualBehind(sync, virtual, host, true)) return STALE;
   const copy = await sync.forge.fresh(placed(seen), sync.states.of(seen.key).lastSync(virtual));
+  if (isRefused(copy)) return copy;
   sync.report(seen.virtual, ...copy.notAllowed.map(notAllowedNotice));
   const recreation = sync.kind.recreationOf(copy.host, host, virtual);
   if (isRecreated(sync.decide, recreation)) return deleteToRecreate(sync, seen, host, copy.host);
@@ -328,7 +336,7 @@ async function rewriteCopy(sync: KindSync, seen: Observation, reason: string): P
 }
 
 /** While the host Service has a selector, the host's endpoints controller still writes the object. */
-async function takeOver(sync: KindSync, seen: Observation): Promise<ReconcileResult> {
+async function takeOver(sync: KindSync, seen: Observation): Acted {
   const { key, target, host } = seen;
   invariant(target && host, 'an object that is taken over exists on the host');
   const state = sync.states.of(key);
@@ -337,11 +345,12 @@ async function takeOver(sync: KindSync, seen: Observation): Promise<ReconcileRes
     sync.references.clearReferences(key);
     const waitMs = backoffDelayMs(state.takeOverReads, TAKE_OVER_BASE_MS, TAKE_OVER_MAX_MS);
     state.takeOverReads += 1;
-    return { outcome: 'pending', reason: 'host Service has a selector', waitMs };
+    const reason = 'host Service has a selector';
+    return { outcome: 'pending', reason, left: later(reason, waitMs) };
   }
   state.takeOverReads = 0;
   const result = await rewriteCopy(sync, seen, 'taken over');
-  if (result !== STALE) sync.report(seen.virtual, takenOverNotice(host));
+  if (result !== STALE && !isRefused(result)) sync.report(seen.virtual, takenOverNotice(host));
   return result;
 }
 

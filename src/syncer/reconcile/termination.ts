@@ -3,9 +3,11 @@
 import { invariant } from '../../base/errors.ts';
 import { objectKey, type KubeObject } from '../../kube/object.ts';
 import type { ReconcileResult, Wait } from './controller.ts';
+import { isRefused, type RefusedCopy } from './copy.ts';
 import { clearStatus } from './copy-deletion.ts';
 import type { AfterTermination, Observation } from './decide.ts';
 import type { KindSync } from './kind-sync.ts';
+import { earliest, later } from './left.ts';
 import { describeTermination, terminatingNotice } from './notices.ts';
 import { updatePair } from './pair-update.ts';
 
@@ -17,7 +19,7 @@ export async function awaitEnd(
   sync: KindSync,
   seen: Observation,
   next: AfterTermination,
-): Promise<ReconcileResult> {
+): Promise<ReconcileResult | RefusedCopy> {
   const { host } = seen;
   invariant(host, 'a host object that is being deleted is in the cache');
   const waiting = waitForEnd(sync, seen, host, next);
@@ -25,9 +27,8 @@ export async function awaitEnd(
   if (next === 'nothing') await clearStatus(sync, seen, host);
   if (next !== 'recreate') return waiting;
   const result = await updatePair(sync, seen);
-  if (result.outcome === 'again') return result;
-  const waitsMs = [result.waitMs, waiting.waitMs].filter((waitMs) => waitMs !== undefined);
-  return waitsMs.length === 0 ? waiting : { ...waiting, waitMs: Math.min(...waitsMs) };
+  if (isRefused(result) || result.outcome === 'again') return result;
+  return { ...waiting, left: earliest(result.left, waiting.left) };
 }
 
 function waitForEnd(sync: KindSync, seen: Observation, host: KubeObject, next: AfterTermination): Wait {
@@ -40,7 +41,7 @@ function waitForEnd(sync: KindSync, seen: Observation, host: KubeObject, next: A
   // Without the virtual object, the Event would be lost.
   if (termination.isReported || seen.virtual === undefined) return waiting;
   const leftMs = termination.sinceMs + REPORTED_AFTER_MS - sync.nowMs();
-  if (leftMs > 0) return { ...waiting, waitMs: leftMs };
+  if (leftMs > 0) return { ...waiting, left: later('its end is waited for', leftMs) };
   termination.isReported = true;
   sync.report(seen.virtual, terminatingNotice(host, next));
   return waiting;

@@ -29,6 +29,7 @@ import {
   type DriftVerdict,
   type RecreationDelays,
 } from '../reconcile/guards.ts';
+import { again, later } from '../reconcile/left.ts';
 import { changedPaths } from '../reconcile/object-diff.ts';
 import { describeTermination } from '../reconcile/notices.ts';
 import { isSameVersion, ObjectState } from '../reconcile/object-state.ts';
@@ -106,11 +107,15 @@ const DELETED = { host: 'host copy was deleted', virtual: 'import was deleted' }
 
 const UNREFERENCED = 'no longer referenced';
 /** A synced object that cannot be translated may still need the import. */
-const STILL_IN_USE: ReconcileResult = { outcome: 'unchanged', reason: 'still in use', waitMs: 5000 };
+const STILL_IN_USE: ReconcileResult = {
+  outcome: 'unchanged',
+  reason: 'still in use',
+  left: later('still in use', 5000),
+};
 const OF_ANOTHER_CLUSTER: ReconcileResult = {
   outcome: 'unchanged',
   reason: 'another virtual cluster',
-  waitMs: OBJECTION_MS,
+  left: later('another virtual cluster', OBJECTION_MS),
 };
 
 class ImportState extends ObjectState {
@@ -170,6 +175,10 @@ export class Importer {
     return this.#act(job, await this.#removeSurplus(job));
   }
 
+  stateOf(id: ReferenceId): ObjectState | undefined {
+    return this.#states.get(id);
+  }
+
   /** Another client deleted a copy, or a source. */
   noteDeletion(id: ReferenceId, cluster: ClusterName): void {
     const state = this.#states.get(id);
@@ -196,7 +205,7 @@ export class Importer {
       case 'to-host': {
         this.#reportReplaced(job);
         const result = await this.#mirror(job, this.#mirrorToHost(job));
-        return removed.waitMs === undefined ? result : { ...result, waitMs: removed.waitMs };
+        return removed.left === undefined ? result : { ...result, left: removed.left };
       }
       case 'to-virtual':
         return this.#mirror(job, this.#mirrorToVirtual(job));
@@ -313,11 +322,11 @@ export class Importer {
 
   async #mirror(job: ImportJob, mirror: Mirror): Promise<ReconcileResult> {
     const { to, source, copy } = mirror;
-    const state = this.#stateOf(job.id, to);
+    const state = this.#stateFor(job.id, to);
     const nowMs = this.#clock.monotonicMs();
     if (copy === undefined) {
       const waitMs = recreationWaitMs(state.deletions, nowMs, RECREATION[to]);
-      if (waitMs > 0) return { outcome: 'pending', reason: DELETED[to], waitMs };
+      if (waitMs > 0) return { outcome: 'pending', reason: DELETED[to], left: later(DELETED[to], waitMs) };
       if (to === 'host' && deletionsOf(state.deletions, nowMs) > 0)
         await this.#options.environment.owner.refresh();
     } else {
@@ -325,7 +334,7 @@ export class Importer {
       if (state.isInStep(source, copy)) return this.#inStep(job, copy, state);
       // Only corrections are delayed. Changes of the source are written immediately.
       const waitMs = state.isSourceUnchanged(source) ? correctionWaitMs(state.contest, nowMs) : 0;
-      if (waitMs > 0) return { outcome: 'contested', reason: 'Contested', waitMs };
+      if (waitMs > 0) return contested(waitMs);
     }
     const full = await mirror.readSource();
     if (full === undefined) return requeued('source has changed');
@@ -410,7 +419,7 @@ export class Importer {
     const waiting = { ...ENDING, note: noteOfEnd(copy) };
     if (termination.isReported) return waiting;
     const leftMs = termination.sinceMs + REPORTED_AFTER_MS - nowMs;
-    if (leftMs > 0) return { ...waiting, waitMs: leftMs };
+    if (leftMs > 0) return { ...waiting, left: later('its end is waited for', leftMs) };
     termination.isReported = true;
     this.#options.notices.alert(id, 'Terminating', endingNote(seen, state.to, copy));
     return waiting;
@@ -425,7 +434,7 @@ export class Importer {
     const outcome = await this.#delete(caches.sides[to], actual, reason);
     this.forgetVersions(id);
     // A dry run leaves the copy in place, so a requeue would delete it again in an endless loop.
-    return { outcome: 'deleted', reason, ...(outcome === 'dryRun' ? {} : { waitMs: 0 }) };
+    return { outcome: 'deleted', reason, ...(outcome === 'dryRun' ? {} : { left: again(reason) }) };
   }
 
   /** Reads what is in the place of the copy, for which the cache is, or may be, behind. Undefined: nothing. */
@@ -468,7 +477,7 @@ export class Importer {
 
   #waitWhileContested({ id, seen }: ImportJob, { waitMs, isReportable }: DriftVerdict): ReconcileResult {
     if (isReportable) this.#options.notices.alert(id, 'Contested', contestedNote(seen, waitMs));
-    return { outcome: 'contested', reason: 'Contested', waitMs };
+    return contested(waitMs);
   }
 
   /** `stored`: what the API server has made of the copy, which stays like that until its source changes; undefined in a dry run. */
@@ -488,11 +497,11 @@ export class Importer {
           alteredNote(job.seen, mirror.to, changedPaths(wanted, stored)),
         );
     }
-    this.#stateOf(id, mirror.to).markSynced(full, stored ?? sent);
+    this.#stateFor(id, mirror.to).markSynced(full, stored ?? sent);
   }
 
   /** Creates it where there is none, or one of the other direction. */
-  #stateOf(id: ReferenceId, to: ClusterName): ImportState {
+  #stateFor(id: ReferenceId, to: ClusterName): ImportState {
     const known = this.#states.get(id);
     if (known?.to === to) return known;
     const state = new ImportState(to);
@@ -515,8 +524,13 @@ function noteOfEnd(copy: KubeObject): string {
 /** The cache is behind the API server; the event usually arrives sooner. */
 const REQUEUE_AFTER_MS = 500;
 
+function contested(waitMs: number): ReconcileResult {
+  const left = later('another writer keeps overwriting what was written', waitMs);
+  return { outcome: 'contested', reason: 'Contested', left };
+}
+
 function requeued(reason: string): ReconcileResult {
-  return { outcome: 'again', reason, waitMs: REQUEUE_AFTER_MS };
+  return { outcome: 'again', left: later(reason, REQUEUE_AFTER_MS) };
 }
 
 /** The cache may be behind the deletion of what is there. */

@@ -73,6 +73,7 @@ export class References {
       name: 'references',
       identify: identityOf,
       reconcile: (id) => this.#importer.reconcile(id),
+      stateOf: (id) => this.#importer.stateOf(id),
       warn: (id, { reason, note }) => this.#notices.alert(id, reason, note),
     });
     this.lookup = this.#createLookup();

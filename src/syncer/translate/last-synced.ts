@@ -16,6 +16,7 @@ import { hash } from 'node:crypto';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from './bookkeeping.ts';
+import { UNPROVABLE } from './types.ts';
 
 /** One key (annotation, label, path) at the last sync. Hashes; undefined: it was not there. At least one side was. */
 export interface SyncedEntry {
@@ -276,6 +277,13 @@ export function entryWith(
     return { ...wanted, virtual: before, incoming };
   }
   return wanted.virtual === undefined && wanted.host === undefined ? undefined : wanted;
+}
+
+/** The entry, with the version of the rules that made the host's value of the virtual one. A value that is the same on both sides is made by none. */
+export function madeBy(rules: string | undefined, entry: SyncedEntry): SyncedEntry {
+  const { host, incoming } = entry;
+  const virtual = incoming === undefined ? entry.virtual : incoming.virtual;
+  return rules === undefined || rules === UNPROVABLE || virtual === host ? entry : { ...entry, rules };
 }
 
 /** The entry differs from that of `now` only because its incoming value has arrived, which alone does not justify a write. */

@@ -1,20 +1,17 @@
-/** The merge of annotations and labels, key by key, in the host's key space, as the table of `merge-key.ts` decides. What another syncer of the
- * same objects has copied from the host copy back to the virtual object is an echo, which has to be proven. */
+/** The merge of annotations and labels, key by key, in the host's key space, as the table of `merge-key.ts` decides. */
 
 import { ownValue, setOwn } from '../../base/json.ts';
 import type { KubeObject, StringMap } from '../../kube/object.ts';
 import {
   isBookkeepingAnnotation,
   isUnservedMark,
-  LAST_SYNCED,
   MANAGED_ANNOTATIONS,
-  OBJECT_HOST_NAME,
   parseManagedAnnotations,
 } from './bookkeeping.ts';
 import { NO_CONTENT } from './content.ts';
 import { isBookkeepingLabel, labelsToHost, pick, stringMapOf } from './labels.ts';
 import {
-  decodeLastSynced,
+  madeBy,
   NO_ROOM,
   recordOf,
   shortHash,
@@ -27,7 +24,6 @@ import {
   followingSide,
   HOLD,
   isUncertain,
-  planHeldKey,
   planKey,
   resolveKey,
   type KeyBase,
@@ -49,6 +45,17 @@ export interface MetadataInput {
   readonly content?: ContentRules;
   readonly memory?: MergeMemory | undefined;
   readonly kept?: KeptPaths | undefined;
+  /** What is left alone, with the values of both sides and the entry that stay, instead of those of the objects. */
+  readonly held?: readonly HeldKey[];
+}
+
+export interface HeldKey {
+  readonly member: MetadataMember;
+  readonly key: string;
+  readonly virtual: string | undefined;
+  readonly host: string | undefined;
+  /** Undefined: neither side has it. */
+  readonly entry: SyncedEntry | undefined;
 }
 
 /** What this process remembers of a pair; without it, the record alone decides. */
@@ -63,14 +70,6 @@ export interface MergeMemory {
   readonly held?: ReadonlySet<KeyId>;
 }
 
-/** Another syncer has copied the host copy's metadata back to the virtual object. */
-export interface Echo {
-  /** Keys of annotations and labels, bookkeeping included. */
-  readonly keys: readonly string[];
-  /** Those of them that the virtual object keeps for now. */
-  readonly left: readonly string[];
-}
-
 export interface Recorded {
   readonly record: LastSynced | undefined;
   readonly arrival: Arrival;
@@ -80,6 +79,8 @@ export interface PlannedKey {
   readonly id: KeyId;
   readonly member: MetadataMember;
   readonly key: string;
+  /** See {@link FlowRules.rulesOf}. */
+  readonly rules: string | undefined;
   readonly state: KeyState;
   readonly plan: KeyPlan;
   readonly isUncertain: boolean;
@@ -89,7 +90,6 @@ export interface MetadataMerge {
   readonly annotations: MapMerge;
   readonly labels: MapMerge;
   readonly managed: readonly string[];
-  readonly echo: Echo | undefined;
   readonly flows: readonly KeyFlow[];
 }
 
@@ -112,17 +112,43 @@ export function idOfKey(member: MetadataMember, key: string): KeyId {
   return `${member} ${key}`;
 }
 
-export function planMetadata(input: MetadataInput, recorded: Recorded): readonly PlannedKey[] {
-  const known = knownRecords(input, recorded);
-  const rules = [annotationRules(input), labelRules(input), ownLabelRules(input)];
-  return rules.flatMap((one) => planMap(input, known, one));
+export function planMetadata(
+  input: MetadataInput,
+  recorded: Recorded,
+  views: readonly MetadataView[] = viewsOf(input),
+): readonly PlannedKey[] {
+  const { held = [] } = input;
+  const left = held.map((one) => plannedHold(one, recorded));
+  const ids = new Set(left.map(({ id }) => id));
+  return [
+    ...left,
+    ...views.flatMap((view) => planView(input, recorded, view)).filter(({ id }) => !ids.has(id)),
+  ];
 }
 
-function knownRecords(input: MetadataInput, recorded: Recorded) {
-  const isRecordEchoed = echoedBookkeeping(input).length > 0;
-  // Without anything that came back, the record of the copy is the last one.
-  const remembered = isRecordEchoed ? decodeLastSynced(input.memory?.record) : undefined;
-  return { ...recorded, isRecordEchoed, remembered, former: formerRecord(input) };
+function plannedHold({ member, key, virtual, host, entry }: HeldKey, { arrival }: Recorded): PlannedKey {
+  const base = { kind: 'recorded', entry, arrival } as const;
+  const state = { virtual, host, forward: host, flow: 'none', base } as const;
+  return { id: idOfKey(member, key), member, key, rules: undefined, state, plan: HOLD, isUncertain: false };
+}
+
+/** Some keys of both sides, and of what the virtual object translates to, as the host has them. */
+export interface MetadataView {
+  readonly rules: MapRules;
+  readonly keys: readonly string[];
+  readonly virtual: StringMap;
+  readonly host: StringMap | undefined;
+  readonly forward: StringMap;
+}
+
+export function viewsOf(input: MetadataInput): readonly MetadataView[] {
+  return [annotationRules(input), labelRules(input), ownLabelRules(input)].map((rules) => {
+    const virtual = rules.mapOf(input.virtual, 'virtual');
+    const host = input.host && rules.mapOf(input.host, 'host');
+    const forward = rules.mapOf(input.desired, 'host');
+    const keys = [...new Set([virtual, host ?? {}, forward].flatMap((map) => Object.keys(map)))];
+    return { rules, keys, virtual, host, forward };
+  });
 }
 
 function annotationRules({ host, flows, content = NO_CONTENT }: MetadataInput): MapRules {
@@ -197,7 +223,7 @@ function ownLabelRules({ virtual, content = NO_CONTENT }: MetadataInput): MapRul
   };
 }
 
-function holdOf(
+export function holdOf(
   { labels, memory, kept }: MetadataInput,
   member: MetadataMember,
   key: string,
@@ -212,7 +238,7 @@ function isOurLabel({ content = NO_CONTENT }: MetadataInput): (key: string) => b
   return (key) => isBookkeepingLabel(key) || content.isOwnLabel(key);
 }
 
-interface MapRules {
+export interface MapRules {
   readonly member: MetadataMember;
   /** Of an object of this side: keys as the host has them, without those that never cross. */
   readonly mapOf: (object: KubeObject, side: 'virtual' | 'host') => StringMap;
@@ -223,41 +249,30 @@ interface MapRules {
   readonly isOwn?: boolean;
 }
 
-function planMap(
-  input: MetadataInput,
-  known: ReturnType<typeof knownRecords>,
-  rules: MapRules,
-): readonly PlannedKey[] {
-  const { member, mapOf, isOwn = false } = rules;
-  const { memory } = input;
-  const agreed = memory?.agreed;
-  const agreedVirtual = agreed && mapOf(agreed.virtual, 'virtual');
-  const agreedHost = agreed && mapOf(agreed.host, 'host');
-  const virtual = mapOf(input.virtual, 'virtual');
-  const host = input.host && mapOf(input.host, 'host');
-  const forward = mapOf(input.desired, 'host');
-  const keys = new Set([virtual, host ?? {}, forward].flatMap((map) => Object.keys(map)));
-  return [...keys].map((key) => {
-    const state: KeyState = {
-      virtual: stringAt(virtual, key),
-      host: host && stringAt(host, key),
-      forward: stringAt(forward, key),
-      flow: rules.flowOf(key),
-      rules: input.flows.rulesOf(['metadata', member, key]),
-      base: host === undefined ? { kind: 'fresh' } : baseOf(known, rules, key),
-      agreed: agreedVirtual &&
-        agreedHost && { virtual: stringAt(agreedVirtual, key), host: stringAt(agreedHost, key) },
-      remembered: known.remembered?.[member].get(shortHash(key)),
-      former: known.former?.[member].get(shortHash(key)),
-      isRecordEchoed: known.isRecordEchoed || isOwn,
-      restoresEcho: memory?.restoresEchoes === true,
-    };
-    const hold = isOwn ? undefined : holdOf(input, member, key);
-    // What another syncer copied back is told from a key that is `held` all the same.
-    const plan = hold === undefined ? planKey(state) : hold === 'held' ? planHeldKey(state) : HOLD;
+function planView(input: MetadataInput, recorded: Recorded, view: MetadataView): readonly PlannedKey[] {
+  const { member, isOwn = false } = view.rules;
+  return view.keys.map((key) => {
+    const state = stateOf(view, recorded, key);
+    const isHeld = !isOwn && holdOf(input, member, key) !== undefined;
+    const plan = isHeld ? HOLD : planKey(state);
+    const rules = input.flows.rulesOf(['metadata', member, key]);
     const id = idOfKey(member, key);
-    return { id, member, key, state, plan, isUncertain: hold === undefined && isUncertain(state) };
+    return { id, member, key, rules, state, plan, isUncertain: !isHeld && isUncertain(state) };
   });
+}
+
+export function stateOf(
+  { rules, virtual, host, forward }: MetadataView,
+  recorded: Recorded,
+  key: string,
+): KeyState {
+  return {
+    virtual: stringAt(virtual, key),
+    host: host && stringAt(host, key),
+    forward: stringAt(forward, key),
+    flow: rules.flowOf(key),
+    base: host === undefined ? { kind: 'fresh' } : baseOf(recorded, rules, key),
+  };
 }
 
 function baseOf(
@@ -271,23 +286,6 @@ function baseOf(
   const isHosts = recorded?.isFromHost === true && neverCrosses?.(key) === true;
   const entry = isHosts ? { virtual: undefined, host: recorded.host, isFromHost: true } : recorded;
   return { kind: 'recorded', entry, arrival };
-}
-
-/** The record that the virtual object has, if this process wrote exactly that on the copy before the present one. */
-function formerRecord({ virtual, memory }: MetadataInput): LastSynced | undefined {
-  const record = recordOf(virtual);
-  if (record === undefined || memory?.formerRecords?.includes(shortHash(record)) !== true) return undefined;
-  return decodeLastSynced(record);
-}
-
-/** Annotations of the virtual object that are the bookkeeping of its own copy. Those of a virtual cluster inside this one name other objects. */
-function echoedBookkeeping({ virtual, desired }: MetadataInput): readonly string[] {
-  const annotations = stringMapOf(virtual.metadata.annotations);
-  const found = Object.keys(annotations).filter(isBookkeepingAnnotation);
-  if (found.length === 0) return [];
-  const hostName = ownValue(annotations, OBJECT_HOST_NAME);
-  const isOfCopy = hostName === undefined ? found.includes(LAST_SYNCED) : hostName === desired.metadata.name;
-  return isOfCopy ? found : [];
 }
 
 export function isTakenAt({ member, key, plan }: PlannedKey, kept: KeptPaths): boolean {
@@ -317,21 +315,19 @@ export function resolveMetadata(
   planned: readonly PlannedKey[],
   reversed: KubeObject | undefined,
 ): MetadataMerge {
-  const back = reversed && reversedMaps(input, planned, reversed);
+  const back = reversed && reversedMaps(input, reversed);
   const merged = { annotations: emptyMap(), labels: emptyMap() };
   const managed: string[] = [];
-  const echoes: { key: string; isLeft: boolean }[] = [];
   const flows: KeyFlow[] = [];
-  for (const { id, member, key, state, plan } of planned) {
+  for (const { id, member, key, rules, state, plan } of planned) {
     const { virtual, host, section } = merged[member];
     const result = resolveKey(state, plan, back && stringAt(back[member], key));
-    if (plan.kind === 'echo') echoes.push({ key, isLeft: result.virtual === state.virtual });
     const to = followingSide(state, plan, result);
     if (to !== undefined) flows.push({ id, to });
     if (result.virtual !== undefined) setOwn(virtual, key, result.virtual);
     if (result.host !== undefined) setOwn(host, key, result.host);
     if (result.entry === undefined) continue;
-    section.set(shortHash(key), result.entry);
+    section.set(shortHash(key), plan.kind === 'hold' ? result.entry : madeBy(rules, result.entry));
     const isOnBoth = result.virtual !== undefined && result.host !== undefined;
     if (member === 'annotations' && isOnBoth && !result.entry.isFromHost) managed.push(key);
   }
@@ -340,36 +336,19 @@ export function resolveMetadata(
     for (const [key, value] of Object.entries(back?.[member] ?? {}))
       if (seen?.has(idOfKey(member, key)) === false) setOwn(merged[member].virtual, key, value);
   }
-  return { ...merged, managed, echo: echoOf(input, echoes), flows };
-}
-
-/** The bookkeeping is removed last: another syncer carries its removal to the host, where it proves the other keys. */
-function echoOf(
-  input: MetadataInput,
-  echoes: readonly { readonly key: string; readonly isLeft: boolean }[],
-): Echo | undefined {
-  const bookkeeping = echoedBookkeeping(input);
-  if (bookkeeping.length === 0 && echoes.length === 0) return undefined;
-  const left = echoes.filter(({ isLeft }) => isLeft).map(({ key }) => key);
-  const isKept = left.length > 0 || input.memory?.restoresEchoes !== true;
-  return {
-    keys: [...echoes.map(({ key }) => key), ...bookkeeping],
-    left: isKept ? [...left, ...bookkeeping] : [],
-  };
+  return { ...merged, managed, flows };
 }
 
 function emptyMap(): { virtual: StringMap; host: StringMap; section: Map<string, SyncedEntry> } {
   return { virtual: {}, host: {}, section: new Map() };
 }
 
-/** What may reach the virtual side. A label that comes from the translation alone only does where another syncer has copied its translation back. */
+/** What may reach the virtual side. */
 function reversedMaps(
   input: MetadataInput,
-  planned: readonly PlannedKey[],
   { metadata }: KubeObject,
 ): Readonly<Record<MetadataMember, StringMap>> {
   const isOurs = isOurLabel(input);
-  const echoed = new Set(planned.filter(({ plan }) => plan.kind === 'echo').map(({ id }) => id));
   const isSynced = (member: MetadataMember, key: string): boolean => holdOf(input, member, key) === undefined;
   return {
     annotations: pick(
@@ -378,13 +357,11 @@ function reversedMaps(
     ),
     labels: pick(
       labelsToHost(stringMapOf(metadata.labels), input.labels),
-      (key) =>
-        echoed.has(idOfKey('labels', key)) ||
-        (!isOurs(key) && !input.labels.isReserved(key) && isSynced('labels', key)),
+      (key) => !isOurs(key) && !input.labels.isReserved(key) && isSynced('labels', key),
     ),
   };
 }
 
-function stringAt(map: StringMap, key: string): string | undefined {
+export function stringAt(map: StringMap, key: string): string | undefined {
   return ownValue(map, key) as string | undefined; // a map of strings
 }

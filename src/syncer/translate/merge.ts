@@ -1,4 +1,5 @@
-/** The three-way merge of a pair: every annotation, label and path is planned first, then the plans become the objects that both sides hold. */
+/** The three-way merge of a pair: what is no change of the virtual object is taken out of it, every annotation, label and path is planned, then
+ * the plans become the objects that both sides hold. */
 
 import { asJson, type KubeObject, type ObjectMeta, type StringMap } from '../../kube/object.ts';
 import { jsonEquals, setOwn, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
@@ -11,6 +12,7 @@ import {
   UNSERVED,
 } from './bookkeeping.ts';
 import { memberOf, NO_CONTENT, withMembers } from './content.ts';
+import { echoedKeys, withoutEchoes, type Echo, type WithoutEchoes } from './echoes.ts';
 import { carryMetadata } from './forge.ts';
 import { isBookkeepingLabel, pick, stringMapOf, virtualOnlyLabels } from './labels.ts';
 import {
@@ -31,17 +33,18 @@ import {
   planMetadata,
   resolveMetadata,
   settledPlans,
-  type Echo,
   type KeyFlow,
   type MetadataInput,
   type MetadataMerge,
+  type MetadataView,
   type PlannedKey,
   type Recorded,
+  viewsOf,
 } from './merge-metadata.ts';
 import { planPaths, resolvePaths, settledPaths, type PathMerge, type PlannedPaths } from './merge-paths.ts';
 import type { ConcretePath, FlowRules, KeptPaths } from './types.ts';
 
-export interface Pair extends Omit<MetadataInput, 'desired' | 'kept'> {
+export interface Pair extends Omit<MetadataInput, 'desired' | 'kept' | 'held'> {
   readonly arrival?: Arrival | undefined;
 }
 
@@ -95,19 +98,24 @@ export async function mergePair<T extends Forwarded>(
   translation: PairTranslation<T>,
 ): Promise<MergedPair<T>> {
   const { pause } = translation;
-  const first = await translation.forward(pair.virtual);
+  const own = await ownValues(pair, translation);
+  const { forwarded, echo } = own;
   if (pause !== undefined) await pause();
-  const wanted = planPair({ ...pair, ...first });
-  const reversed = wanted.needsReverse ? await translation.reverse?.() : undefined;
+  const { virtual: source, held } = own;
+  const input = { ...pair, ...forwarded, virtual: source, held, actual: pair.virtual };
+  const wanted = planPair(input, own.recorded, own.views);
+  const isUncertain = own.isUncertain || wanted.isUncertain;
+  const reversed = own.reversed ?? (wanted.needsReverse ? await translation.reverse?.() : undefined);
   const left = translation.reverse === undefined ? EVERYTHING : reversed?.kept;
   let planned = left === undefined ? wanted : withoutKept(wanted, left);
   let rejected: { readonly rejected: T } | undefined;
   for (;;) {
     if (pause !== undefined) await pause();
-    const merged = resolvePair(planned, reversed?.virtual);
+    const merged = { ...resolvePair(planned, reversed?.virtual), echo, isUncertain };
     const { virtual } = merged;
-    if (virtual === undefined || pair.host === undefined) return { ...merged, forwarded: first, ...rejected };
-    const unknown = reversed?.unresolved?.find(({ path }) => !isKnownAt(path, virtual, pair));
+    const isNothingTaken = virtual === undefined || virtual === source;
+    if (isNothingTaken || pair.host === undefined) return { ...merged, forwarded, ...rejected };
+    const unknown = reversed?.unresolved?.find(({ path }) => !isKnownAt(path, virtual, input));
     if (unknown !== undefined) throw unknown.error;
     if (pause !== undefined) await pause();
     const second = await translation.forward(virtual);
@@ -115,12 +123,46 @@ export async function mergePair<T extends Forwarded>(
       if (pause !== undefined) await pause();
       const settled = settledPair(planned, second);
       if (pause !== undefined) await pause();
-      return { ...resolvePair(settled, reversed?.virtual), forwarded: second, ...rejected };
+      return {
+        ...resolvePair(settled, reversed?.virtual),
+        echo,
+        isUncertain,
+        forwarded: second,
+        ...rejected,
+      };
     }
     // What cannot be translated to the host again stays there, as what cannot be translated back does.
     planned = withoutKept(planned, second.kept);
     rejected = { rejected: second };
   }
+}
+
+interface OwnValues<T> extends WithoutEchoes {
+  readonly forwarded: T;
+  readonly reversed: Reversed | undefined;
+  readonly isUncertain: boolean;
+  readonly recorded: Recorded;
+  /** Absent: those of another virtual object. */
+  readonly views?: readonly MetadataView[];
+}
+
+/** The virtual object without echoes, and what it translates to. */
+async function ownValues<T extends Forwarded>(
+  pair: Pair,
+  translation: PairTranslation<T>,
+): Promise<OwnValues<T>> {
+  const first = await translation.forward(pair.virtual);
+  if (translation.pause !== undefined) await translation.pause();
+  const input = { ...pair, ...first };
+  const recorded = recordedIn(input);
+  const views = viewsOf(input);
+  const echoes = echoedKeys(input, recorded, views);
+  const isRestoring = echoes.length > 0 && pair.memory?.restoresEchoes === true;
+  const reversed = isRestoring ? await translation.reverse?.() : undefined;
+  const own = withoutEchoes(input, echoes, reversed?.virtual);
+  const forwarded = own.virtual === pair.virtual ? first : await translation.forward(own.virtual);
+  const isUncertain = echoes.some((echo) => echo.isUncertain);
+  return { ...own, forwarded, reversed, isUncertain, recorded, ...(forwarded === first && { views }) };
 }
 
 const EVERYTHING: KeptPaths = { covers: () => true, locate: () => [] };
@@ -140,31 +182,37 @@ function isKnownAt(path: ConcretePath, wanted: KubeObject, { virtual, memory }: 
   return known.some((object) => jsonEquals(valueIn(object), valueIn(wanted)));
 }
 
-type MergeInput = Pair & Forwarded;
+type MergeInput = Pair &
+  Forwarded &
+  Pick<MetadataInput, 'held'> & {
+    /** The virtual object as it is; `virtual` has its own values instead of echoes. */
+    readonly actual: KubeObject;
+  };
 
 interface PlannedPair {
   readonly input: MergeInput;
-  readonly record: LastSynced | undefined;
+  readonly recorded: Recorded;
   readonly isUncertain: boolean;
   readonly needsReverse: boolean;
   readonly keys: readonly PlannedKey[];
   readonly paths: PlannedPaths;
 }
 
-function planPair(input: MergeInput): PlannedPair {
-  const record = input.host && decodeLastSynced(recordOf(input.host));
-  const recorded = { record, arrival: arrivalOf(input, record) };
-  const keys = planMetadata(input, recorded);
+function planPair(input: MergeInput, recorded: Recorded, views?: readonly MetadataView[]): PlannedPair {
+  const keys = planMetadata(input, recorded, views);
   const paths = planContent(input, recorded);
-  const isReversed = ({ plan, state }: PlannedKey): boolean =>
-    plan.kind === 'take' || (plan.kind === 'echo' && state.restoresEcho === true);
-  const needsReverse = paths.needsReverse || keys.some(isReversed);
+  const needsReverse = paths.needsReverse || keys.some(({ plan }) => plan.kind === 'take');
   const isUncertain = paths.isUncertain || keys.some((planned) => planned.isUncertain);
-  return { input, record, keys, paths, needsReverse, isUncertain };
+  return { input, recorded, keys, paths, needsReverse, isUncertain };
+}
+
+function recordedIn(input: Pair): Recorded {
+  const record = input.host && decodeLastSynced(recordOf(input.host));
+  return { record, arrival: arrivalOf(input, record) };
 }
 
 /** A patch that is guarded by the version in the record is due exactly while the virtual object has that version. */
-function arrivalOf({ virtual, arrival }: MergeInput, record: LastSynced | undefined): Arrival {
+function arrivalOf({ virtual, arrival }: Pair, record: LastSynced | undefined): Arrival {
   if (arrival !== undefined && arrival !== 'unknown') return arrival;
   const { resourceVersion } = virtual.metadata;
   return resourceVersion !== undefined && resourceVersion === record?.revision ? 'due' : 'unknown';
@@ -212,7 +260,7 @@ function withoutKept(planned: PlannedPair, kept: KeptPaths): PlannedPair {
 /** The same plans for what flows back; for the rest, those of what the virtual object translates to once it holds that. */
 function settledPair(before: PlannedPair, forwarded: Forwarded): PlannedPair {
   const input = { ...before.input, ...forwarded };
-  const settled = planPair(input);
+  const settled = planPair(input, before.recorded);
   return {
     ...before,
     input,
@@ -225,7 +273,7 @@ function settledPair(before: PlannedPair, forwarded: Forwarded): PlannedPair {
 function resolvePair(
   planned: PlannedPair,
   reversed: KubeObject | undefined,
-): Omit<MergedPair<Forwarded>, 'forwarded' | 'rejected'> {
+): Pick<MergedPair<Forwarded>, 'host' | 'virtual' | 'hasIncoming' | 'flows'> {
   const { input } = planned;
   const { virtual, host, desired } = input;
   const merge = resolveMetadata(input, planned.keys, reversed);
@@ -237,42 +285,36 @@ function resolvePair(
     revision: virtual.metadata.resourceVersion,
     ...(input.kinds === undefined ? {} : { kinds: input.kinds }),
   };
-  const { echo, flows } = merge;
   const wantedVirtual = virtualWanted(input, merge, content);
+  const isVirtualChanged = wantedVirtual !== input.actual;
   const metadata: ObjectMeta = {
     ...(host ? carryMetadata(host.metadata, desired.metadata) : desired.metadata),
     annotations: hostAnnotations(input, merge, {
-      before: planned.record,
+      before: planned.recorded.record,
       record,
-      isFlowingBack: wantedVirtual !== undefined && hasIncoming(record),
+      isFlowingBack: isVirtualChanged && hasIncoming(record),
     }),
     labels: { ...merge.labels.host, ...pick(stringMapOf(desired.metadata.labels), isBookkeepingLabel) },
   };
   return {
     host: withMembers({ ...desired, metadata }, content.host),
-    virtual: wantedVirtual,
-    isUncertain: planned.isUncertain,
-    hasIncoming: wantedVirtual !== undefined || hasIncoming(planned.record),
-    echo,
-    flows,
+    virtual: isVirtualChanged ? wantedVirtual : undefined,
+    hasIncoming: isVirtualChanged || hasIncoming(planned.recorded.record),
+    flows: merge.flows,
   };
 }
 
-function virtualWanted(
-  input: MergeInput,
-  { echo, ...merge }: MetadataMerge,
-  content: PathMerge,
-): KubeObject | undefined {
+/** The virtual object of the input itself, if nothing flows back. */
+function virtualWanted(input: MergeInput, merge: MetadataMerge, content: PathMerge): KubeObject {
   const { virtual, labels, content: { members, crossingOf } = NO_CONTENT } = input;
   const actual = {
     annotations: stringMapOf(virtual.metadata.annotations),
     labels: stringMapOf(virtual.metadata.labels),
   };
-  const isRemoved = (key: string): boolean => echo?.keys.includes(key) === true && !echo.left.includes(key);
   const own = pick(
     actual.annotations,
     (key, value) =>
-      (isBookkeepingAnnotation(key) && !isRemoved(key)) ||
+      isBookkeepingAnnotation(key) ||
       isUnservedMark(key, value) ||
       crossingOf?.('annotations', key) === 'never',
   );
@@ -293,7 +335,7 @@ function virtualWanted(
   const isSame =
     changed.length === 0 &&
     members.every((name) => jsonEquals(memberOf(virtual, name), content.virtual[name]));
-  if (isSame) return undefined;
+  if (isSame) return virtual;
   const metadata = {
     ...virtual.metadata,
     ...Object.fromEntries(changed.map((member) => [member, wanted[member]])),

@@ -94,7 +94,7 @@ managementApi:
       '9:3 endpointSyncer.wrokers unknown key "wrokers", did you mean "workers"?',
       '10:12 endpointSyncer.workers must be at most 256, found 500',
       '11:21 endpointSyncer.sandbox.memory must be a size such as 64Mi or 1G, found "lots"',
-      '12:16 endpointSyncer.log.level must be one of debug, info, warn, error, silent, found "inf", did you mean "info"?',
+      '12:16 endpointSyncer.log.level must be one of trace, debug, info, warn, error, silent, found "inf", did you mean "info"?',
       '14:3 managementApi.tls.keyFile is required with certFile',
       '15:3 managementApi.ports unknown key "ports"; known here: enabled, bindAddress, tls, dataDir, store, issuer, maxTtl, tokenTtl, delegatedAuth, auditLog, bootstrapKeyFile',
     ]);

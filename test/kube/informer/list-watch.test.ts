@@ -508,6 +508,7 @@ describe('the log of an outage', () => {
     const log = (level: string) => (fields: LogFields, message: string) =>
       void logged.push(`${level} ${message} ${String(fields['outcome'])}`);
     const logger: Logger = {
+      trace: () => undefined,
       debug: () => undefined,
       info: log('info'),
       warn: log('warn'),

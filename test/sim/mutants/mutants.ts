@@ -23,6 +23,7 @@ const INFORMER = 'kube/informer/informer.ts';
 const CACHE = 'kube/informer/object-cache.ts';
 const QUEUE = 'kube/work-queue.ts';
 const BOOKKEEPING = 'syncer/translate/bookkeeping.ts';
+const ECHOES = 'syncer/translate/echoes.ts';
 const MERGE_KEY = 'syncer/translate/merge-key.ts';
 const LAST_SYNCED = 'syncer/translate/last-synced.ts';
 const IMPORTER = 'syncer/references/importer.ts';
@@ -34,16 +35,18 @@ const KIND_SYNC = 'syncer/reconcile/kind-sync.ts';
 
 export const MUTANTS: readonly Mutant[] = [
   {
-    name: 'merge: the record of a virtual object is believed',
-    file: 'syncer/translate/merge-metadata.ts',
-    snippet: '  const agreed = memory?.agreed;\n',
+    name: 'echoes: the record of a virtual object is believed',
+    file: ECHOES,
+    snippet: 'const known: Known = {',
     replacement:
-      "  const forged = { virtual: { ...input.virtual, metadata: { name: '' } }, host: input.virtual };\n" +
-      '  const agreed = memory?.agreed ?? (echoedBookkeeping(input).length > 0 ? forged : undefined);\n',
+      "const forged = { virtual: { ...input.virtual, metadata: { name: '' } }, host: input.virtual };\n" +
+      '  if (isRecordEchoed && input.memory !== undefined && input.memory.agreed === undefined)\n' +
+      '    input = { ...input, memory: { ...input.memory, agreed: forged } };\n' +
+      '  const known: Known = {',
   },
   {
-    name: 'merge: no record proves what the rules in use made',
-    file: MERGE_KEY,
+    name: 'echoes: no record proves what the rules in use made',
+    file: ECHOES,
     snippet: 'return by === rules ||',
     replacement: 'return (by === rules && by === undefined) ||',
   },
@@ -266,8 +269,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'admission: what it made of a copy counts as written',
     file: PAIR_UPDATE,
-    snippet: 'if (stored === undefined || isStoredAs(sync.kind, stored, sent)) return result;',
-    replacement: 'if (stored === undefined || sent.metadata.name !== undefined) return result;',
+    snippet: '{ result, isAltered: isAltered(sync, merged.host, stored) }',
+    replacement: '{ result, isAltered: false && isAltered(sync, merged.host, stored) }',
   },
   {
     name: 'admission: what it changes is corrected without end',
@@ -380,10 +383,67 @@ export const MUTANTS: readonly Mutant[] = [
     replacement: 'isTranslatedOtherwise(state, reversed);',
   },
   {
-    name: 'merge: what another syncer copies back is a change of the user',
-    file: MERGE_KEY,
-    snippet: 'const entries = lastEntries(state);',
-    replacement: 'const entries = lastEntries(state).slice(3);',
+    name: 'echoes: what another syncer copies back is a change of the user',
+    file: ECHOES,
+    snippet: 'const entries = lastEntries(base, evidence);',
+    replacement: 'const entries = lastEntries(base, evidence).slice(3);',
+  },
+  {
+    name: 'echoes: they are not taken out',
+    file: 'syncer/translate/merge.ts',
+    snippet: 'const echoes = echoedKeys(input, recorded, views);',
+    replacement: 'const echoes = echoedKeys(input, recorded, views).slice(0, 0);',
+  },
+  {
+    name: 'echoes: the merge does not leave them alone',
+    file: 'syncer/translate/merge.ts',
+    snippet: 'const { virtual: source, held } = own;',
+    replacement: 'const { virtual: source } = own;\n  const held: typeof own.held = [];',
+  },
+  {
+    name: 'echoes: the virtual side gets the value of the host',
+    file: ECHOES,
+    snippet: 'const value = [agreed?.virtual, reversed]',
+    replacement:
+      'if (agreed !== undefined) return { value: agreed.host };\n  const value = [agreed?.virtual, reversed]',
+  },
+  {
+    name: 'echoes: only annotations are looked at',
+    file: ECHOES,
+    snippet: 'const keys = view.keys.filter((key) => isPossible(key)',
+    replacement: "const keys = view.keys.filter((key) => member === 'annotations' && isPossible(key)",
+  },
+  {
+    name: 'echoes: values are given back without a delay',
+    file: ECHOES,
+    snippet: 'const restores = input.memory?.restoresEchoes === true;',
+    replacement: 'const restores = input.host !== undefined;',
+  },
+  {
+    name: 'echoes: late ones are changes of the user',
+    file: ECHOES,
+    snippet: 'return echoed?.entry ?? lateEcho(evidence, entries, value);',
+    replacement: 'return echoed?.entry ?? lateEcho({ ...evidence, former: undefined }, entries, value);',
+  },
+  {
+    name: 'echoes: a copy that is created again grows',
+    file: ECHOES,
+    snippet: "const host = state.base.kind === 'fresh' ? agreed?.host : state.host;",
+    replacement:
+      "const host = state.base.kind === 'fresh' && agreed === undefined ? undefined : (state.host ?? state.forward);",
+  },
+  {
+    name: 'echoes: the bookkeeping is removed first',
+    file: ECHOES,
+    snippet: 'const isMarkLeft = left.length > 0 || !restores;',
+    replacement: 'const isMarkLeft = left.length < 0 || !restores;',
+  },
+  {
+    name: 'echoes: what proves them is not kept',
+    file: ECHOES,
+    snippet: 'entry: recorded ?? (isNowhere ? undefined : entry) };',
+    replacement:
+      'entry: isNowhere ? undefined : { ...(recorded ?? entry), virtual: hashOf(state.virtual) } };',
   },
   {
     name: 'references: an unreferenced import stays',

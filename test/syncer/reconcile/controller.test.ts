@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { Postponed } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
+import { later } from '../../../src/syncer/reconcile/left.ts';
 import { eventually } from '../../support/eventually.ts';
 import { kindWorld } from '../references/kind-world.ts';
 import { ownController } from './own-controller.ts';
@@ -113,11 +114,10 @@ test('waiting for a pending operation is logged at debug level, and does not cou
   const blocked: string[] = [];
   const { metrics } = kindWorld().environment;
   const controller = ownController({
-    reconcile: async (key) => ({
-      outcome: key === 'in progress' ? 'again' : 'pending',
-      reason: key,
-      waitMs: 1000,
-    }),
+    reconcile: async (key) => {
+      const left = later(key, 1000);
+      return key === 'in progress' ? { outcome: 'again', left } : { outcome: 'pending', reason: key, left };
+    },
     logger: { ...silentLogger, debug: logs('debug'), info: logs('info'), warn: logs('warn') },
     metrics: {
       ...metrics,
@@ -135,6 +135,26 @@ test('waiting for a pending operation is logged at debug level, and does not cou
   expect(logged.map((line) => line.split(' {')[0])).toEqual(['debug reconciled', 'warn not synced']);
   // A controller that has ended blocks nothing.
   expect(blocked).toEqual(['contested 1', 'contested 0']);
+});
+
+test('all that is known of a key is logged at trace level after each reconcile', async () => {
+  const logged: unknown[] = [];
+  const controller = ownController({
+    reconcile: async (key) => {
+      if (key === 'ns/failing') throw new Error('it fails');
+      return { outcome: 'unchanged' };
+    },
+    stateOf: (key) => ({ of: key }),
+    logger: { ...silentLogger, trace: (fields) => void logged.push(fields) },
+  });
+  controller.enqueue('ns/web');
+  controller.enqueue('ns/failing');
+  const running = controller.run();
+  controller.queue.shutDown();
+  await running;
+  expect(logged).toEqual(
+    ['ns/web', 'ns/failing'].map((key) => ({ controller: 'endpoints', key, state: { of: key } })),
+  );
 });
 
 test('a write is logged at debug level if only the first lists have queued its object, and counted', async () => {

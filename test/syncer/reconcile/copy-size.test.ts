@@ -3,13 +3,11 @@
 import { describe, expect, test } from 'vitest';
 import { TerminalError } from '../../../src/base/errors.ts';
 import type { KubeObject, ObjectMeta } from '../../../src/kube/object.ts';
-import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
 import { checkCopySize, pausesFor } from '../../../src/syncer/reconcile/copy-size.ts';
-import { CopyForge } from '../../../src/syncer/reconcile/copy.ts';
 import type { PatchConfig } from '../../../src/syncer/patch/patch-schema.ts';
 import { build } from '../patch/build.ts';
 import { Budget } from '../../../src/expressions/local/budget.ts';
-import { translators } from '../translate/setup.ts';
+import { ownForge } from './own-forge.ts';
 
 const KIB = 1024;
 
@@ -81,7 +79,6 @@ test.each([
 });
 
 describe('an object of 2.5 MB', () => {
-  const { names, labels } = translators(undefined, { vcluster: 'vc', hostNamespace: 'ns' });
   const target = { namespace: 'ns', name: 'web-x-default-x-vc' };
   const MODES: Readonly<Record<string, PatchConfig[]>> = {
     'without patches': [],
@@ -98,8 +95,7 @@ describe('an object of 2.5 MB', () => {
 
   test.each(Object.entries(MODES))('%s is merged in several turns, and equally', async (_mode, patches) => {
     const { pipeline } = build(patches);
-    const kept = { owner: { current: undefined }, foreignService: () => undefined };
-    const forge = new CopyForge({ kind: endpointsKind, names, labels, pipeline, ...kept });
+    const forge = ownForge(pipeline);
     const virtual = endpoints(50_000);
     const before = await turnsOf(() =>
       forge.fresh({ virtual, target, host: undefined, budget: new Budget() }),
@@ -120,8 +116,7 @@ describe('an object of 2.5 MB', () => {
 
   test('one of common size is merged in one turn', async () => {
     const { pipeline } = build([]);
-    const kept = { owner: { current: undefined }, foreignService: () => undefined };
-    const forge = new CopyForge({ kind: endpointsKind, names, labels, pipeline, ...kept });
+    const forge = ownForge(pipeline);
     const { turns } = await turnsOf(() =>
       forge.fresh({ virtual: endpoints(1000), target, host: undefined, budget: new Budget() }),
     );

@@ -10,16 +10,15 @@ import type { KubeObject } from '../../../src/kube/object.ts';
 import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
 import { createPatchPipeline } from '../../../src/syncer/patch/pipeline.ts';
 import type { PatchPipeline } from '../../../src/syncer/patch/types.ts';
-import { CopyForge, virtualPatch } from '../../../src/syncer/reconcile/copy.ts';
+import { virtualPatch } from '../../../src/syncer/reconcile/copy.ts';
 import { namingRules } from '../../../src/syncer/translate/naming-rules.ts';
 import { Budget } from '../../../src/expressions/local/budget.ts';
 import { LocalFirst } from '../../../src/expressions/local/local-first.ts';
 import type { EvaluateRequest } from '../../../src/expressions/types.ts';
 import { kindIdOf } from '../../../src/syncer/translate/last-synced.ts';
-import { translators } from '../translate/setup.ts';
 import { build, pipelineOptions, type BuildOptions } from '../patch/build.ts';
+import { ownForge } from './own-forge.ts';
 
-const { names, labels } = translators(undefined, { vcluster: 'vc', hostNamespace: 'ns' });
 const target = { namespace: 'ns', name: 'web-x-default-x-vc' };
 const ZONE = 'metadata.annotations.zone';
 
@@ -34,9 +33,7 @@ function counted(patches: readonly PatchConfig[], options: BuildOptions = {}) {
       return pipeline.apply(direction, object, context);
     },
   };
-  const kept = { owner: { current: undefined }, foreignService: () => undefined };
-  const forge = new CopyForge({ kind: endpointsKind, names, labels, pipeline: counting, ...kept });
-  return { forge, runs, evaluator };
+  return { forge: ownForge(counting), runs, evaluator };
 }
 
 function zoneOf(object: JsonObject | null): string {
@@ -101,8 +98,7 @@ test('all evaluations of a reconcile share a budget, in both directions', async 
     names: namingRules(vcluster, { kind: 'single' }),
   });
   const pipeline = createPatchPipeline({ ...options, evaluator: local });
-  const kept = { owner: { current: undefined }, foreignService: () => undefined };
-  const forge = new CopyForge({ kind: endpointsKind, names, labels, pipeline, ...kept });
+  const forge = ownForge(pipeline);
   const annotations = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`k${at}`, 'a']));
   const virtual = virtualEndpoints(annotations);
   const { host } = await forge.fresh({ virtual, target, host: undefined, budget: new Budget() });

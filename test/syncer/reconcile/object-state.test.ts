@@ -2,6 +2,8 @@
 
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/kube/object.ts';
+import { Arrivals } from '../../../src/syncer/reconcile/guards.ts';
+import { again, later, retry, type Left } from '../../../src/syncer/reconcile/left.ts';
 import type { Observation } from '../../../src/syncer/reconcile/decide.ts';
 import { ObjectState, ObjectStates } from '../../../src/syncer/reconcile/object-state.ts';
 import { LAST_SYNCED } from '../../../src/syncer/translate/bookkeeping.ts';
@@ -37,9 +39,10 @@ function seen(change: Partial<Observation> = {}): Observation {
   };
 }
 
-function synced(isEchoed = false): ObjectState {
+function synced(left?: Left): ObjectState {
   const state = new ObjectState();
-  state.remember({ virtual: VIRTUAL, host: HOST }, seen(), isEchoed);
+  state.remember({ virtual: VIRTUAL, host: HOST }, seen(), false);
+  state.left = left;
   return state;
 }
 
@@ -53,16 +56,11 @@ describe('a pair is unchanged', () => {
     ['with another version of the Service', synced(), { service: object('s', '6') }, false],
     ['without its Service', synced(), { service: undefined }, false],
     ['without its host Service', synced(), { isUnserved: true }, false],
-    ['while something of another syncer is left', synced(true), {}, false],
+    ['while it is to be reconciled again', synced(again('why')), {}, false],
+    ['while something is left for later', synced(later('why', 1)), {}, false],
+    ['while something is left that an event decides about', synced(retry('why')), {}, false],
   ])('%s', (_, state, change, isUnchanged) => {
     expect(state.isUnchanged(seen(change))).toBe(isUnchanged);
-  });
-
-  test('not while expressions run again after our own write, which ends', () => {
-    const state = synced();
-    const runs = Array.from({ length: 5 }, () => state.countRerun());
-    expect(runs).toEqual([true, true, true, true, false]);
-    expect(state.isUnchanged(seen())).toBe(true);
   });
 });
 
@@ -116,4 +114,48 @@ test('one call forgets an object, and no other one', () => {
   states.forget(KEY);
   expect([states.find(KEY), states.awaiting('host/web')]).toEqual([undefined, ['shop/db']]);
   expect(states.find('shop/db')?.isKnownCopy(HOST)).toBe(true);
+});
+
+/** Each member has another value than at first. */
+function filled(): ObjectState {
+  const state = synced(later('why', 5));
+  state.noteReplaced('before');
+  state.arrivals.note('record', 'due');
+  state.noteDrift(7);
+  state.keyContests = new Map([['labels l', { to: 'host', contest: state.contest }]]);
+  state.deletions = { count: 2, lastMs: 3, virtualUid: 'v' };
+  state.noteTermination('h', 4, true);
+  return Object.assign(state, { takeOverReads: 1, isLeftOut: true, reportedIgnored: 'v reason' });
+}
+
+describe('a state that is printed', () => {
+  const contest = { overwritesMs: [7], wasCorrection: false, lastMs: 7 };
+
+  test('is whole', () => {
+    expect(JSON.parse(JSON.stringify(filled()))).toEqual({
+      synced: { virtual: 'v@1', host: 'h@10', serviceVersion: '5', isUnserved: false },
+      isCopied: true,
+      lastSynced: { uid: 'v', agreed: { virtual: 'v@1', host: 'h@10' }, record: 'record' },
+      formerRecords: [shortHash('before')],
+      left: { kind: 'later', reason: 'why', waitMs: 5 },
+      contest,
+      keyContests: { 'labels l': { to: 'host', contest } },
+      deletions: { count: 2, lastMs: 3, virtualUid: 'v' },
+      termination: { uid: 'h', sinceMs: 4, isByOthers: true, isReported: false },
+      takeOverReads: 1,
+      isLeftOut: true,
+      reportedIgnored: 'v reason',
+      knownArrivals: { records: { record: 'due' } },
+    });
+  });
+
+  test('has each member of the state, and no private one that it could not have', () => {
+    const members = Object.keys(new ObjectState());
+    expect(Object.keys(filled().toJSON()).toSorted()).toEqual(members.toSorted());
+    for (const one of [ObjectState, Arrivals]) expect(String(one)).not.toMatch(/this\.#/);
+  });
+
+  test('has no value of an object', () => {
+    expect(JSON.stringify(filled())).not.toContain('team-1');
+  });
 });

@@ -12,6 +12,7 @@ export function ownController(
     clock: systemClock,
     name: 'endpoints',
     identify: (key) => ({ group: '', kind: 'Endpoints', key }),
+    stateOf: () => undefined,
     warn: () => undefined,
     ...options,
   });
