@@ -39,6 +39,7 @@ import {
 import {
   claimOf,
   decide,
+  isCopyOf,
   isOptedOut,
   isOverOwnCopy,
   type Claim,
@@ -214,8 +215,8 @@ function isUnchanged(sync: KindSync, seen: Observation): boolean {
 function ignore(sync: KindSync, seen: Observation, reason: string): ReconcileResult {
   if (seen.virtual === undefined) forget(sync, seen.key);
   else reportIgnored(sync, seen, reason);
-  const isCopyKept = reason === 'controlled by another' || reason === 'skip-backsync';
-  if (!isCopyKept || seen.host === undefined) sync.references.clearReferences(seen.key);
+  // A copy that stays as it is goes on naming objects.
+  if (!isCopyOf(seen)) sync.references.clearReferences(seen.key);
   return { outcome: 'ignored', reason };
 }
 
