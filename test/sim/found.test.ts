@@ -657,3 +657,21 @@ test.each([13, 14])(
     expect(copied).toEqual([]);
   },
 );
+
+// Its deletion has ended, has deleted one of two slices, or has not begun.
+test.each([2, 3, 4])(
+  'a backup from amid the deletion of a namespace brings back no object that can get no Events, %i revisions ago',
+  async (revisions) => {
+    const put = { kind: 'put', ...ENDPOINTS, plural: 'endpointslices' } as const;
+    const left = await run(
+      [
+        ...[0, 1].map((object) => ({ atMs: 10_000, ...put, object })),
+        { atMs: 20_000, kind: 'namespace', side: 'virtual', name: 'shop', forMs: 60_000 },
+        { atMs: 30_000, ...RESTORE, side: 'virtual', revisions },
+        ...[0, 1].map((object) => ({ atMs: 45_000, ...put, object, annotations: { [CONFIG]: 'ca' } })),
+      ],
+      { hasReferences: true, areSlicesSynced: true },
+    );
+    expect(left).toEqual([]);
+  },
+);
