@@ -675,3 +675,29 @@ test.each([2, 3, 4])(
     expect(left).toEqual([]);
   },
 );
+
+test.each(
+  (['endpoints', 'endpointslices'] as const).flatMap((plural) =>
+    [1, 2, 3].map((seed) => [plural, seed] as const),
+  ),
+)(
+  'what vCluster copied back before a start does not grow when the record of the copy is removed before the first write succeeds, %s, %i',
+  async (plural, seed) => {
+    const left = await run(
+      [
+        { atMs: 1000, kind: 'service', side: 'virtual', object: 0, form: 'plain' },
+        { atMs: 5000, kind: 'vcluster', plurals: [plural] },
+        { atMs: 9000, kind: 'crash', daemon: 0, afterWrites: 1, downMs: 20_000 },
+        { atMs: 10_000, kind: 'put', ...ENDPOINTS, plural, object: 0, annotations: { [TEAM]: 'v1' } },
+        { atMs: 25_000, kind: 'vcluster', plurals: [] },
+        { atMs: 28_000, kind: 'trouble', forMs: 8000, rates: { ...CALM, rejected: 1 } },
+        { atMs: 33_000, kind: 'damage', plural, object: 0, key: 'endpoint-syncer/last-synced', value: null },
+        { atMs: 50_000, kind: 'compact', side: 'host' },
+      ],
+      { areSlicesSynced: true },
+      // With the first seed, this program writes the copy before vCluster does.
+      { seed, daemons: 1 },
+    );
+    expect(left).toEqual([]);
+  },
+);

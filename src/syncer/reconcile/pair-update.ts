@@ -49,10 +49,11 @@ export async function updatePair(sync: KindSync, observation: Observation): Prom
   const seen = asPair(observation);
   const { host, virtual, key } = seen;
   const state = sync.states.of(key);
+  const record = recordOf(host);
+  state.noteRecord(virtual, record);
   const contestedMs = contestedWaitMs(sync, seen);
   if (contestedMs > 0) return { outcome: 'contested', reason: 'Contested', waitMs: contestedMs };
   if (await isVirtualBehind(sync, virtual, host)) return STALE;
-  const record = recordOf(host);
   const held = heldKeys(state.keyContests, sync.nowMs());
   const merged = await mergedCopy(sync, seen, held);
   const uncertainMs = merged.isUncertain ? state.arrivals.uncertainWaitMs(sync.nowMs(), record) : 0;

@@ -25,8 +25,8 @@ export interface KeyState {
   readonly base: KeyBase;
   /** The values of both sides when they were in step last, as this process remembers them; undefined: it does not. */
   readonly agreed?: SidedValues | undefined;
-  /** The entry of the last record that this process saw or wrote; undefined: none, or it is not needed. */
-  readonly remembered?: SyncedEntry | undefined;
+  /** The entries of the last records that this process saw on the copy or wrote, the latest first; none, if they are not needed. */
+  readonly remembered?: readonly SyncedEntry[];
   /** The entry of an earlier record that this process wrote and that has come back to the virtual object; undefined: none has. */
   readonly former?: SyncedEntry | undefined;
   /** The virtual object has the record of its copy: another syncer copies the host's annotations back. */
@@ -166,7 +166,7 @@ function isEchoOf(
 function lastEntries({
   base,
   agreed,
-  remembered,
+  remembered = [],
   rules,
   isRecordEchoed = false,
 }: KeyState): readonly (SyncedEntry | undefined)[] {
@@ -174,7 +174,7 @@ function lastEntries({
   if (base.kind === 'fresh') return [inStep];
   const held = base.kind === 'recorded' ? base.entry : undefined;
   const isMemoryNeeded = isRecordEchoed || base.kind === 'lost';
-  const recorded = isMemoryNeeded ? [held, remembered] : [held];
+  const recorded = isMemoryNeeded ? [held, ...remembered] : [held];
   const made = recorded.filter((entry) => entry !== undefined && isMadeBy(rules, entry));
   const isByOtherRules = held !== undefined && !made.includes(held);
   return isMemoryNeeded || isByOtherRules ? [...made, inStep] : made;

@@ -54,8 +54,9 @@ export interface MetadataInput {
 /** What this process remembers of a pair; without it, the record alone decides. */
 export interface MergeMemory {
   readonly agreed: { readonly virtual: KubeObject; readonly host: KubeObject } | undefined;
-  readonly record?: string | undefined;
-  /** Hashes of the records before it, which this process has replaced on the copy. */
+  /** That the copy had when both were in step last, and since then; the latest first. */
+  readonly records?: readonly string[];
+  /** Hashes of those that this process has replaced on the copy. */
   readonly formerRecords?: readonly string[];
   /** Values that another syncer has copied back are replaced now; otherwise, they stay. */
   readonly restoresEchoes: boolean;
@@ -121,7 +122,8 @@ export function planMetadata(input: MetadataInput, recorded: Recorded): readonly
 function knownRecords(input: MetadataInput, recorded: Recorded) {
   const isRecordEchoed = echoedBookkeeping(input).length > 0;
   // Without anything that came back, the record of the copy is the last one.
-  const remembered = isRecordEchoed ? decodeLastSynced(input.memory?.record) : undefined;
+  const records = isRecordEchoed ? (input.memory?.records ?? []) : [];
+  const remembered = records.flatMap((record) => decodeLastSynced(record) ?? []);
   return { ...recorded, isRecordEchoed, remembered, former: formerRecord(input) };
 }
 
@@ -247,7 +249,7 @@ function planMap(
       base: host === undefined ? { kind: 'fresh' } : baseOf(known, rules, key),
       agreed: agreedVirtual &&
         agreedHost && { virtual: stringAt(agreedVirtual, key), host: stringAt(agreedHost, key) },
-      remembered: known.remembered?.[member].get(shortHash(key)),
+      remembered: known.remembered.flatMap((record) => record[member].get(shortHash(key)) ?? []),
       former: known.former?.[member].get(shortHash(key)),
       isRecordEchoed: known.isRecordEchoed || isOwn,
       restoresEcho: memory?.restoresEchoes === true,
