@@ -235,7 +235,9 @@ function refuse(
   { reason, note }: Decision & { kind: 'refuse' },
 ): ReconcileResult {
   sync.report(seen.virtual, warning(reason, note));
-  sync.references.clearReferences(seen.key);
+  // Only for that reason, a copy stays that is not another object's.
+  const isCopyKept = reason === 'NamespaceNotMapped' && isCopyOf(seen);
+  if (!isCopyKept) sync.references.clearReferences(seen.key);
   return { outcome: 'refused', reason };
 }
 
