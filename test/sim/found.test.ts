@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { CONFIG, PLAIN, SECRET, TEAM, type Settings } from './daemon/sim-config.ts';
-import type { Action, Operation } from './history/operations.ts';
+import type { Action, Operation, SyncedPlural } from './history/operations.ts';
 import { runHistory } from './sim-run.ts';
 import { CALM } from './world/faults.ts';
 
@@ -332,6 +332,53 @@ test('imports of a copy that the endpoints controller of the host has replaced a
   expect(left).toEqual([]);
 });
 
+/** Per kind: what a user creates, and how a client of the host puts an object of its own in the place of the copy. */
+const REPLACED: readonly (readonly [SyncedPlural, Action, readonly Action[]])[] = [
+  [
+    'endpoints',
+    { kind: 'put', object: 0, ...ENDPOINTS, annotations: { [SECRET]: 'tls' } },
+    [{ kind: 'foreign', isReplacing: true, ...OBJECT }],
+  ],
+  [
+    'endpointslices',
+    { kind: 'put', object: 0, ...ENDPOINTS, plural: 'endpointslices', annotations: { [SECRET]: 'tls' } },
+    [{ kind: 'foreign', isReplacing: true, plural: 'endpointslices', object: 0 }],
+  ],
+  [
+    'services',
+    { kind: 'putService', ...SERVICE, form: 'external', annotations: { [SECRET]: 'tls' } },
+    [
+      { kind: 'delete', side: 'host', plural: 'services', object: 0 },
+      { kind: 'service', side: 'host', object: 0, form: 'unmarked' },
+    ],
+  ],
+];
+
+test.each(
+  REPLACED.flatMap((row) => (['virtual', 'host'] as const).map((from) => [row[0], from, row] as const)),
+)(
+  'of %s that have opted out, the import from the %s goes when a foreign object takes the place of the copy',
+  async (plural, from, [, put, replace]) => {
+    const isService = plural === 'services';
+    const left = await run(
+      [
+        { atMs: 1000, kind: 'object', ...SHOP_SECRET, side: from, form: 'plain', value: 'v1' },
+        // Without it, the host's controller deletes the foreign Endpoints.
+        ...(isService
+          ? []
+          : [{ atMs: 2000, kind: 'service', side: 'host', object: 0, form: 'plain' } as const]),
+        { atMs: 10_000, ...put },
+        { atMs: 20_000, kind: 'optOut', side: 'virtual', isOut: true, plural, object: 0 },
+        // So that no reconcile sees the place empty.
+        { atMs: 30_000, kind: 'pause', daemon: 0, forMs: 5000 },
+        ...replace.map((action) => ({ atMs: 31_000, ...action })),
+      ],
+      { hasReferences: true, areSlicesSynced: true, areServicesSynced: isService },
+    );
+    expect(left).toEqual([]);
+  },
+);
+
 test('a slice that the host derived from a damaged copy of Endpoints is not a copy of the slice with its name', async () => {
   const key = 'vcluster.loft.sh/object-host-name';
   const deleted = await run(
@@ -608,5 +655,49 @@ test.each([13, 14])(
       { seed, daemons: 1, isCalm: true },
     );
     expect(copied).toEqual([]);
+  },
+);
+
+// Its deletion has ended, has deleted one of two slices, or has not begun.
+test.each([2, 3, 4])(
+  'a backup from amid the deletion of a namespace brings back no object that can get no Events, %i revisions ago',
+  async (revisions) => {
+    const put = { kind: 'put', ...ENDPOINTS, plural: 'endpointslices' } as const;
+    const left = await run(
+      [
+        ...[0, 1].map((object) => ({ atMs: 10_000, ...put, object })),
+        { atMs: 20_000, kind: 'namespace', side: 'virtual', name: 'shop', forMs: 60_000 },
+        { atMs: 30_000, ...RESTORE, side: 'virtual', revisions },
+        ...[0, 1].map((object) => ({ atMs: 45_000, ...put, object, annotations: { [CONFIG]: 'ca' } })),
+      ],
+      { hasReferences: true, areSlicesSynced: true },
+    );
+    expect(left).toEqual([]);
+  },
+);
+
+test.each(
+  (['endpoints', 'endpointslices'] as const).flatMap((plural) =>
+    [1, 2, 3].map((seed) => [plural, seed] as const),
+  ),
+)(
+  'what vCluster copied back before a start does not grow when the record of the copy is removed before the first write succeeds, %s, %i',
+  async (plural, seed) => {
+    const left = await run(
+      [
+        { atMs: 1000, kind: 'service', side: 'virtual', object: 0, form: 'plain' },
+        { atMs: 5000, kind: 'vcluster', plurals: [plural] },
+        { atMs: 9000, kind: 'crash', daemon: 0, afterWrites: 1, downMs: 20_000 },
+        { atMs: 10_000, kind: 'put', ...ENDPOINTS, plural, object: 0, annotations: { [TEAM]: 'v1' } },
+        { atMs: 25_000, kind: 'vcluster', plurals: [] },
+        { atMs: 28_000, kind: 'trouble', forMs: 8000, rates: { ...CALM, rejected: 1 } },
+        { atMs: 33_000, kind: 'damage', plural, object: 0, key: 'endpoint-syncer/last-synced', value: null },
+        { atMs: 50_000, kind: 'compact', side: 'host' },
+      ],
+      { areSlicesSynced: true },
+      // With the first seed, this program writes the copy before vCluster does.
+      { seed, daemons: 1 },
+    );
+    expect(left).toEqual([]);
   },
 );

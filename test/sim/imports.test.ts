@@ -2,11 +2,12 @@
 
 import { expect, test } from 'vitest';
 import { seededRandom } from '../support/random.ts';
-import { keyOf, type KubeObject } from '../../src/kube/object.ts';
+import { keyOf, type KubeObject, type NamespacedName } from '../../src/kube/object.ts';
 import type { ClusterName } from '../../src/kube/types.ts';
 import { CONFIG, PLAIN, SECRET, simConfig, type Settings } from './daemon/sim-config.ts';
 import { SimDaemon } from './daemon/sim-daemon.ts';
 import { Faults, type RequestFault, type RequestKind } from './world/faults.ts';
+import { SERVICE_NAME } from './world/host-controllers.ts';
 import { HOST_NAMESPACE, referencePlaceOf } from './world/names.ts';
 import { simClock } from './world/process-clock.ts';
 import { SimCluster } from './world/sim-cluster.ts';
@@ -31,39 +32,64 @@ const IMPORTS = {
   virtual: { plural: 'configmaps', kind: 'ConfigMap', key: CONFIG, copy: VIRTUAL },
 } as const;
 
+interface Referring {
+  readonly plural: string;
+  readonly content: Omit<KubeObject, 'metadata'>;
+}
+
+const ENDPOINTS: Referring = { plural: 'endpoints', content: { apiVersion: 'v1', kind: 'Endpoints' } };
+
 class World {
   readonly requests = new CountedRequests(seededRandom(1));
   readonly #to: ClusterName;
+  /** Of the copy. */
+  readonly #place: NamespacedName;
   readonly #clock = simClock();
   readonly #clusters: Readonly<Record<ClusterName, SimCluster>>;
 
   /** Starts a daemon, in a world with an object to import into `to`, and with an object that names it. */
-  constructor(to: ClusterName) {
+  constructor(
+    to: ClusterName,
+    { plural: referring, content: named } = ENDPOINTS,
+    config = simConfig(SETTINGS),
+  ) {
     const { plural, kind, key } = IMPORTS[to];
     const clock = this.#clock;
     const clusters = { virtual: new SimCluster('virtual', clock), host: new SimCluster('host', clock) };
     this.#to = to;
+    const isMapped = config.sync.namespaces.kind === 'mappings';
+    this.#place = to === 'host' && isMapped ? { ...VIRTUAL, namespace: HOST_NAMESPACE } : IMPORTS[to].copy;
     this.#clusters = clusters;
     const source = to === 'host' ? VIRTUAL : { ...VIRTUAL, namespace: HOST_NAMESPACE };
     const content = { apiVersion: 'v1', kind, data: { k: 'djE=' } };
     clusters[to === 'host' ? 'virtual' : 'host'].create(plural, { ...content, metadata: source }, OTHER);
-    const metadata = { namespace: 'shop', name: 'web', annotations: { [key]: VIRTUAL.name } };
-    clusters.virtual.create('endpoints', { apiVersion: 'v1', kind: 'Endpoints', metadata }, OTHER);
+    const metadata = {
+      namespace: 'shop',
+      name: 'web',
+      annotations: { [key]: VIRTUAL.name },
+      labels: { [SERVICE_NAME]: 'web' },
+    };
+    clusters.virtual.create(referring, { ...named, metadata }, OTHER);
     new SimDaemon({
       clusters,
       clock,
       faults: this.requests,
       random: seededRandom(2),
       isDryRun: false,
-      config: () => simConfig(SETTINGS),
+      config: () => config,
       wrote: () => undefined,
       trace: () => undefined,
     }).start();
   }
 
+  /** The object that names the original is changed. */
+  rename({ plural, content }: Referring): void {
+    const named = this.#clusters.virtual.get(plural, 'shop/web');
+    if (named !== undefined) this.#clusters.virtual.update(plural, { ...named, ...content }, OTHER);
+  }
+
   get copy(): KubeObject | undefined {
-    const { plural, copy } = IMPORTS[this.#to];
-    return this.#clusters[this.#to].get(plural, `${copy.namespace}/${copy.name}`);
+    return this.#clusters[this.#to].get(IMPORTS[this.#to].plural, keyOf(this.#place));
   }
 
   /** Another client changes the copy. */
@@ -88,8 +114,7 @@ class World {
   }
 
   delete(): void {
-    const { plural, copy } = IMPORTS[this.#to];
-    this.#clusters[this.#to].delete(plural, copy, OTHER);
+    this.#clusters[this.#to].delete(IMPORTS[this.#to].plural, this.#place, OTHER);
   }
 
   async pass(seconds: number): Promise<void> {
@@ -150,5 +175,35 @@ test.each(['host', 'virtual'] as const)(
     world.delete();
     await world.pass(3);
     expect(world.copy).toMatchObject({ data: { k: 'djE=' } });
+  },
+);
+
+function sliceOf(address: string): Referring {
+  const type = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'FQDN' };
+  return { plural: 'endpointslices', content: { ...type, endpoints: [{ addresses: [address] }], ports: [] } };
+}
+
+function serviceOf(externalName: string): Referring {
+  const content = { apiVersion: 'v1', kind: 'Service', spec: { type: 'ExternalName', externalName } };
+  return { plural: 'services', content };
+}
+
+test.each(
+  [sliceOf, serviceOf].flatMap((named) =>
+    (['host', 'virtual'] as const).map((to) => ({ named, to, kind: named('').content['kind'] })),
+  ),
+)(
+  'the copy of a(n) $kind that names a namespace without a mapping stays, and so does its import on the side $to',
+  async ({ named, to }) => {
+    const plain = simConfig({ ...SETTINGS, areSlicesSynced: true, areServicesSynced: true });
+    const namespaces = { kind: 'mappings', byName: { shop: HOST_NAMESPACE }, mappingsOnly: true } as const;
+    const world = new World(to, named('db.shop.svc'), { ...plain, sync: { ...plain.sync, namespaces } });
+    await world.pass(10);
+    const uid = world.copy?.metadata.uid;
+    expect(uid).toBeDefined();
+    world.rename(named('db.elsewhere.svc'));
+    await world.pass(60);
+    expect(world.notesOf('NamespaceNotMapped')).toHaveLength(1);
+    expect(world.copy?.metadata.uid).toBe(uid);
   },
 );

@@ -254,7 +254,7 @@ class SimRun {
       case 'vcluster':
         return this.#vcluster.restart(operation.plurals);
       case 'restartController':
-        return this.#controllers[operation.side].restartEndpoints();
+        return this.#controllers[operation.side].restart();
       case 'namespace': {
         const { side, name } = operation;
         this.#controllers[side].deleteNamespace(name);
@@ -279,7 +279,7 @@ class SimRun {
     // It may bring back an import of a kind that neither the configuration nor a copy names any more: `cleanup --unused` deletes it.
     this.#isRecordLost ||= !this.#settings.hasReferences;
     cluster.restore(revisions, outage);
-    this.#controllers[side].restartEndpoints();
+    this.#controllers[side].restart();
     const restore = ++this.#restores[side];
     const comeBack = (): void => {
       // Another restore has begun, which lasts longer.

@@ -38,7 +38,8 @@ export async function deleteCopy(
   invariant(host?.metadata.uid && target, 'a host copy that is deleted exists in the cache');
   if (isTerminating(host)) return WAITING_FOR_FINALIZERS;
   const leftMs = seen.virtual === undefined ? vclusterWaitMs(sync, seen.key, host) : 0;
-  if (leftMs > 0) return { outcome: 'pending', reason: SYNCED_BY_VCLUSTER, left: later(SYNCED_BY_VCLUSTER, leftMs) };
+  if (leftMs > 0)
+    return { outcome: 'pending', reason: SYNCED_BY_VCLUSTER, left: later(SYNCED_BY_VCLUSTER, leftMs) };
   if (seen.virtual === undefined && (await isMissedByCache(sync, seen.key, host))) return STALE;
   if (seen.virtual === undefined && (await sync.environment.objection()) !== undefined)
     return { outcome: 'again', left: later('another virtual cluster', OBJECTION_MS) };

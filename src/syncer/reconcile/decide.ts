@@ -176,7 +176,8 @@ function hasRecord(host: KubeObject | undefined): boolean {
   return host !== undefined && recordOf(host) !== undefined;
 }
 
-function isCopyOf({ ownership, key, isKnownCopy }: Observation): boolean {
+/** The host object is the copy of this key. */
+export function isCopyOf({ ownership, key, isKnownCopy }: Observation): boolean {
   return isKnownCopy || (ownership?.kind === 'ours' && keyOf(ownership.virtual) === key);
 }
 

@@ -34,8 +34,8 @@ interface LastSync {
   readonly uid: string | undefined;
   /** Both objects when they were in step last; not those of `synced` while something of another syncer is left in the virtual object. */
   readonly agreed: MergeMemory['agreed'];
-  /** The last record of the copy, before another syncer replaced it. */
-  readonly record: string | undefined;
+  /** That the copy had when they were, and since then, before another syncer replaced them; the latest first. */
+  readonly records: readonly string[];
 }
 
 /** A host object that is being deleted. */
@@ -52,7 +52,7 @@ interface Termination {
 export const ALTERED = 'the host has changed what was written';
 
 /** Another syncer copies a record back within moments of its write. */
-const FORMER_RECORDS_MAX = 4;
+const RECORDS_MAX = 4;
 
 export class ObjectState {
   /** Undefined: this process has not synced the pair, or its versions may have other content after a restore. */
@@ -114,15 +114,28 @@ export class ObjectState {
     return this.synced !== undefined && this.synced.host.metadata.uid === host.metadata.uid;
   }
 
-  lastSync({ metadata: { uid } }: KubeObject): Pick<MergeMemory, 'agreed' | 'record' | 'formerRecords'> {
+  lastSync({ metadata: { uid } }: KubeObject): Pick<MergeMemory, 'agreed' | 'records' | 'formerRecords'> {
     const { lastSynced: last, formerRecords } = this;
     if (last === undefined || last.uid !== uid) return { agreed: undefined };
-    return { agreed: last.agreed, record: last.record, formerRecords };
+    return { agreed: last.agreed, records: last.records, formerRecords };
+  }
+
+  /** Of the copy, before the pair is written: if that fails, the next attempt may find the copy without what this record proves. */
+  noteRecord(virtual: KubeObject, record: string | undefined): void {
+    const { agreed, records = [] } = this.lastSync(virtual);
+    if (record === undefined || record === records[0]) return;
+    const others = records.filter((one) => one !== record);
+    this.#setLastSync(virtual, { agreed, records: [record, ...others].slice(0, RECORDS_MAX) });
+  }
+
+  #setLastSync({ metadata: { uid } }: KubeObject, last: Pick<LastSync, 'agreed' | 'records'>): void {
+    if (this.lastSynced !== undefined && this.lastSynced.uid !== uid) this.formerRecords = [];
+    this.lastSynced = { uid, ...last };
   }
 
   noteReplaced(record: string | undefined): void {
     if (record !== undefined)
-      this.formerRecords = [...this.formerRecords, shortHash(record)].slice(-FORMER_RECORDS_MAX);
+      this.formerRecords = [...this.formerRecords, shortHash(record)].slice(-RECORDS_MAX);
   }
 
   /** `isEchoed`: the virtual object keeps, for now, what another syncer has copied back. */
@@ -131,15 +144,13 @@ export class ObjectState {
     { service, isUnserved }: Pick<Observation, 'service' | 'isUnserved'>,
     isEchoed: boolean,
   ): void {
-    const before = this.lastSync(virtual);
-    if (this.lastSynced !== undefined && this.lastSynced.uid !== virtual.metadata.uid)
-      this.formerRecords = [];
+    const { agreed, records = [] } = this.lastSync(virtual);
+    const record = recordOf(host);
     this.synced = { virtual, host, serviceVersion: service?.metadata.resourceVersion ?? '', isUnserved };
-    this.lastSynced = {
-      uid: virtual.metadata.uid,
-      agreed: isEchoed ? before.agreed : { virtual, host },
-      record: recordOf(host) ?? before.record,
-    };
+    this.#setLastSync(virtual, {
+      agreed: isEchoed ? agreed : { virtual, host },
+      records: record === undefined ? records : [record],
+    });
     this.isCopied = true;
     this.reportedIgnored = undefined;
   }

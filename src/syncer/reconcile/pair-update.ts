@@ -69,10 +69,11 @@ export async function updatePair(
   const seen = asPair(observation);
   const { host, virtual, key } = seen;
   const state = sync.states.of(key);
+  const record = recordOf(host);
+  state.noteRecord(virtual, record);
   const contestedMs = contestedWaitMs(sync, seen);
   if (contestedMs > 0) return contested(state.left?.reason ?? OVERWRITTEN, contestedMs);
   if (await isVirtualBehind(sync, virtual, host)) return STALE;
-  const record = recordOf(host);
   const held = heldKeys(state.keyContests, sync.nowMs());
   const merged = await mergedCopy(sync, seen, held);
   if (isRefused(merged)) return merged;

@@ -39,6 +39,7 @@ import {
 import {
   claimOf,
   decide,
+  isCopyOf,
   isOptedOut,
   isOverOwnCopy,
   isRecreated,
@@ -66,9 +67,6 @@ const TAKE_OVER_BASE_MS = 1000;
 const TAKE_OVER_MAX_MS = 5 * 60_000;
 /** Decisions after which there is a copy, which its stand-in waits for. */
 const COPYING: ReadonlySet<Decision['kind']> = new Set(['create', 'update', 'rewrite', 'takeOver']);
-
-/** Why a copy stays, with what it names. */
-const KEPT: ReadonlySet<string> = new Set(['controlled by another', 'skip-backsync', SYNCED_BY_VCLUSTER]);
 
 export async function reconcile(sync: KindSync, key: ObjectKey): Promise<ReconcileResult> {
   let isPostponed = false;
@@ -233,8 +231,8 @@ function isUnchanged(sync: KindSync, seen: Observation): boolean {
 function ignore(sync: KindSync, seen: Observation, reason: string): ReconcileResult {
   if (seen.virtual === undefined) forget(sync, seen.key);
   else reportIgnored(sync, seen, reason);
-  const isCopyKept = KEPT.has(reason);
-  if (!isCopyKept || seen.host === undefined) sync.references.clearReferences(seen.key);
+  // A copy that stays as it is goes on naming objects.
+  if (!isCopyOf(seen)) sync.references.clearReferences(seen.key);
   return { outcome: 'ignored', reason };
 }
 
@@ -254,7 +252,9 @@ function refuse(
   { reason, note }: Decision & { kind: 'refuse' },
 ): ReconcileResult {
   sync.report(seen.virtual, warning(reason, note));
-  sync.references.clearReferences(seen.key);
+  // Only for that reason, a copy stays that is not another object's.
+  const isCopyKept = reason === 'NamespaceNotMapped' && isCopyOf(seen);
+  if (!isCopyKept) sync.references.clearReferences(seen.key);
   return { outcome: 'refused', reason };
 }
 

@@ -73,10 +73,11 @@ export function echoedKeys(
   views: readonly MetadataView[],
 ): readonly EchoedKey[] {
   const isRecordEchoed = echoedBookkeeping(input).length > 0;
+  // Without anything that came back, the record of the copy is the last one.
+  const records = isRecordEchoed ? (input.memory?.records ?? []) : [];
   const known: Known = {
     isRecordEchoed,
-    // Without anything that came back, the record of the copy is the last one.
-    remembered: isRecordEchoed ? decodeLastSynced(input.memory?.record) : undefined,
+    remembered: records.flatMap((record) => decodeLastSynced(record) ?? []),
     former: formerRecord(input),
   };
   return views.flatMap((view) => echoesInView(input, { recorded, view, known }));
@@ -85,8 +86,8 @@ export function echoedKeys(
 interface Known {
   /** The virtual object has the record of its copy: another syncer copies the host's annotations back. */
   readonly isRecordEchoed: boolean;
-  /** The last record that this process saw or wrote; undefined: none, or it is not needed. */
-  readonly remembered: LastSynced | undefined;
+  /** The last records that this process saw on the copy or wrote, the latest first; none, if they are not needed. */
+  readonly remembered: readonly LastSynced[];
   /** An earlier record that this process wrote and that has come back to the virtual object; undefined: none has. */
   readonly former: LastSynced | undefined;
 }
@@ -113,7 +114,7 @@ function echoesInView(input: MetadataInput, context: ViewContext): readonly Echo
       isMarked,
       agreed,
       rules: input.flows.rulesOf(['metadata', member, key]),
-      remembered: known.remembered?.[member].get(hash),
+      remembered: known.remembered.flatMap((record) => record[member].get(hash) ?? []),
       former: known.former?.[member].get(hash),
     });
     if (entry === undefined) return [];
@@ -138,7 +139,7 @@ interface Evidence {
   readonly isMarked: boolean;
   readonly agreed: SidedValues | undefined;
   readonly rules: string | undefined;
-  readonly remembered: SyncedEntry | undefined;
+  readonly remembered: readonly SyncedEntry[];
   readonly former: SyncedEntry | undefined;
 }
 
@@ -175,7 +176,7 @@ function lastEntries(
   if (base.kind === 'fresh') return inStep;
   const held = base.kind === 'recorded' ? base.entry : undefined;
   const isMemoryNeeded = isMarked || base.kind === 'lost';
-  const recorded = isMemoryNeeded ? [held, remembered] : [held];
+  const recorded = isMemoryNeeded ? [held, ...remembered] : [held];
   const made = recorded.filter((entry) => entry !== undefined).filter((entry) => isMadeBy(rules, entry));
   const isByOtherRules = held !== undefined && !made.includes(held);
   return isMemoryNeeded || isByOtherRules ? [...made, ...inStep] : made;

@@ -61,8 +61,9 @@ export interface HeldKey {
 /** What this process remembers of a pair; without it, the record alone decides. */
 export interface MergeMemory {
   readonly agreed: { readonly virtual: KubeObject; readonly host: KubeObject } | undefined;
-  readonly record?: string | undefined;
-  /** Hashes of the records before it, which this process has replaced on the copy. */
+  /** That the copy had when both were in step last, and since then; the latest first. */
+  readonly records?: readonly string[];
+  /** Hashes of those that this process has replaced on the copy. */
   readonly formerRecords?: readonly string[];
   /** Values that another syncer has copied back are replaced now; otherwise, they stay. */
   readonly restoresEchoes: boolean;

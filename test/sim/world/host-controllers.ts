@@ -20,8 +20,8 @@ const RANDOM_CHARS = 5;
 const LEADER_ANNOTATION = 'control-plane.alpha.kubernetes.io/leader';
 
 export interface Controllers {
-  /** The endpoints controller starts again, and looks at everything. */
-  restartEndpoints(): void;
+  /** Those of endpoints and of namespaces start again, and look at everything. */
+  restart(): void;
   /** Deletes everything in the namespace, and the namespace as soon as no finalizer keeps anything in it. */
   deleteNamespace(name: string): void;
   /** As soon as the one that is being deleted is gone. */
@@ -41,7 +41,10 @@ export function startControllers(
   new GarbageCollector(cluster, clock);
   if (cluster.name === 'host') new LoadBalancers(cluster, clock);
   return {
-    restartEndpoints: () => endpoints?.restart(),
+    restart: () => {
+      endpoints?.restart();
+      for (const name of cluster.terminatingNamespaces) emptyNamespace(cluster, clock, name);
+    },
     deleteNamespace: (name) => deleteNamespace(cluster, clock, name),
     createNamespace: (name) => createNamespace(cluster, clock, name),
   };
@@ -211,6 +214,10 @@ class GarbageCollector {
 function deleteNamespace(cluster: SimCluster, clock: VirtualClock, name: string): void {
   if (!cluster.hasNamespace(name)) return;
   cluster.setNamespace(name, 'terminating');
+  emptyNamespace(cluster, clock, name);
+}
+
+function emptyNamespace(cluster: SimCluster, clock: VirtualClock, name: string): void {
   clock.schedule(REACTION_MS, () => {
     if (cluster.hasNamespace(name)) return; // a restore knows nothing of its deletion
     for (const [plural, object] of objectsIn(cluster, name)) attempt(() => remove(cluster, plural, object));

@@ -21,13 +21,20 @@ export interface ServerWays {
   readonly seed: number;
 }
 
+interface NamespaceState {
+  readonly name: string;
+  readonly state: 'active' | 'terminating' | 'gone';
+  /** The last revision without it. */
+  readonly after: number;
+}
+
 export const BEFORE_137: ServerWays = { deletesEndpoints: true, controllerLagMs: 0, seed: 0 };
 
 export class SimCluster extends MemoryCluster {
   admission: Admission = (_plural, object) => object;
   readonly #streams = new Set<() => void>();
-  /** The revision at which the deletion of a namespace began. */
-  readonly #closedAt = new Map<string, number>();
+  /** In the order in which they began. */
+  #namespaceStates: readonly NamespaceState[] = [];
   #outage: 'refused' | 'proxied' | undefined;
 
   constructor(name: ClusterName, clock: VirtualClock, { deletesEndpoints }: ServerWays = BEFORE_137) {
@@ -55,9 +62,14 @@ export class SimCluster extends MemoryCluster {
     return () => this.#streams.delete(dropped);
   }
 
-  override setNamespace(name: string, state: 'active' | 'terminating' | 'gone'): void {
-    if (state === 'terminating') this.#closedAt.set(name, this.revision);
+  override setNamespace(name: string, state: NamespaceState['state']): void {
+    this.#namespaceStates = [...this.#namespaceStates, { name, state, after: this.revision }];
     super.setNamespace(name, state);
+  }
+
+  get terminatingNamespaces(): readonly string[] {
+    const states = new Map(this.#namespaceStates.map(({ name, state }) => [name, state]));
+    return [...states].flatMap(([name, state]) => (state === 'terminating' ? [name] : []));
   }
 
   /** The server stops, and a backup from some revisions ago takes the place of its data, as far as history reaches; Events have an etcd of
@@ -75,14 +87,22 @@ export class SimCluster extends MemoryCluster {
     this.#outage = undefined;
   }
 
+  #restoreNamespaces(revision: number): void {
+    const names = new Set(this.#namespaceStates.map(({ name }) => name));
+    this.#namespaceStates = this.#namespaceStates.filter(({ after }) => after < revision);
+    for (const name of names) {
+      const last = this.#namespaceStates.findLast((one) => one.name === name);
+      super.setNamespace(name, last?.state ?? 'active');
+    }
+  }
+
   /** Later changes are forgotten. */
   #restoreTo(revision: number): void {
     const restored = [...this.objects.keys()]
       .filter((plural) => plural !== 'events')
       .map((plural) => [plural, this.listAt(plural, revision)] as const);
     this.newest = revision;
-    for (const [name, closedAt] of this.#closedAt)
-      if (closedAt >= revision) super.setNamespace(name, 'active');
+    this.#restoreNamespaces(revision);
     this.history = this.history.filter((change) => change.revision <= revision);
     for (const [plural, objects] of restored) {
       const before = new Map(this.objects.get(plural));

@@ -77,7 +77,7 @@ test.each<[string, KubeObject | undefined, boolean]>([
 describe('the last sync', () => {
   test('is that of this object, and not of a later one with its name', () => {
     const agreed = { virtual: VIRTUAL, host: HOST };
-    expect(synced().lastSync(VIRTUAL)).toEqual({ agreed, record: 'record', formerRecords: [] });
+    expect(synced().lastSync(VIRTUAL)).toEqual({ agreed, records: ['record'], formerRecords: [] });
     expect(synced().lastSync(object('w', '1'))).toEqual({ agreed: undefined });
   });
 
@@ -85,7 +85,7 @@ describe('the last sync', () => {
     const state = synced();
     state.synced = undefined;
     expect(state.isUnchanged(seen())).toBe(false);
-    expect(state.lastSync(VIRTUAL).record).toBe('record');
+    expect(state.lastSync(VIRTUAL).records).toEqual(['record']);
   });
 
   test('keeps what both agreed on while the virtual object holds an echo, and the record that another syncer removed', () => {
@@ -94,8 +94,25 @@ describe('the last sync', () => {
     state.remember({ virtual: echoed, host: object('h', '11') }, seen(), true);
     expect(state.lastSync(echoed)).toMatchObject({
       agreed: { virtual: VIRTUAL, host: HOST },
-      record: 'record',
+      records: ['record'],
     });
+  });
+
+  test('has the last four records that the copy had since, until both are in step again', () => {
+    const state = synced();
+    for (const record of ['a', undefined, 'a', 'b', 'c', 'a', 'd']) state.noteRecord(VIRTUAL, record);
+    expect(state.lastSync(VIRTUAL).records).toEqual(['d', 'a', 'c', 'b']);
+    state.remember({ virtual: VIRTUAL, host: HOST }, seen(), false);
+    expect(state.lastSync(VIRTUAL).records).toEqual(['record']);
+  });
+
+  test('has the records that the copy had before the first sync', () => {
+    const state = new ObjectState();
+    state.noteRecord(VIRTUAL, 'a');
+    expect(state.lastSync(VIRTUAL)).toEqual({ agreed: undefined, records: ['a'], formerRecords: [] });
+    expect(state.isVirtualUnchanged(VIRTUAL)).toBe(false);
+    state.noteRecord(object('w', '1'), 'b');
+    expect(state.lastSync(object('w', '1')).records).toEqual(['b']);
   });
 
   test('has the last four records that were replaced', () => {

@@ -284,7 +284,11 @@ async function synced(
   if (isInterrupted && !isCopyGone) return { ...after, virtual, memory: { ...memory, formerRecords } };
   const next = merged.isVirtualChanged ? written(merged.virtual) : virtual;
   const agreed = merged.echo === undefined ? { virtual: next, host: merged.host } : memory.agreed;
-  return { ...after, virtual: next, memory: { ...memory, agreed, record, formerRecords } };
+  return {
+    ...after,
+    virtual: next,
+    memory: { ...memory, agreed, records: record === undefined ? [] : [record], formerRecords },
+  };
 }
 
 /** No value grows, no translated one reaches the virtual side, and the record can be read. */
