@@ -125,12 +125,7 @@ export class ObjectState {
     const { agreed, records = [] } = this.lastSync(virtual);
     if (record === undefined || record === records[0]) return;
     const others = records.filter((one) => one !== record);
-    this.#setLastSync(virtual, { agreed, records: [record, ...others].slice(0, RECORDS_MAX) });
-  }
-
-  #setLastSync({ metadata: { uid } }: KubeObject, last: Pick<LastSync, 'agreed' | 'records'>): void {
-    if (this.lastSynced !== undefined && this.lastSynced.uid !== uid) this.formerRecords = [];
-    this.lastSynced = { uid, ...last };
+    setLastSync(this, virtual, { agreed, records: [record, ...others].slice(0, RECORDS_MAX) });
   }
 
   noteReplaced(record: string | undefined): void {
@@ -147,7 +142,7 @@ export class ObjectState {
     const { agreed, records = [] } = this.lastSync(virtual);
     const record = recordOf(host);
     this.synced = { virtual, host, serviceVersion: service?.metadata.resourceVersion ?? '', isUnserved };
-    this.#setLastSync(virtual, {
+    setLastSync(this, virtual, {
       agreed: isEchoed ? agreed : { virtual, host },
       records: record === undefined ? records : [record],
     });
@@ -177,6 +172,15 @@ export class ObjectState {
   toJSON(): JsonObject {
     return printed(Object.fromEntries(Object.entries(this))) as JsonObject; // of an object
   }
+}
+
+function setLastSync(
+  state: ObjectState,
+  { metadata: { uid } }: KubeObject,
+  last: Pick<LastSync, 'agreed' | 'records'>,
+): void {
+  if (state.lastSynced !== undefined && state.lastSynced.uid !== uid) state.formerRecords = [];
+  state.lastSynced = { uid, ...last };
 }
 
 function printed(value: unknown): JsonValue {

@@ -142,6 +142,7 @@ function filled(): ObjectState {
   state.keyContests = new Map([['labels l', { to: 'host', contest: state.contest }]]);
   state.deletions = { count: 2, lastMs: 3, virtualUid: 'v' };
   state.noteTermination('h', 4, true);
+  state.leftToVcluster = { uid: 'h', sinceMs: 6 };
   return Object.assign(state, { takeOverReads: 1, isLeftOut: true, reportedIgnored: 'v reason' });
 }
 
@@ -152,13 +153,14 @@ describe('a state that is printed', () => {
     expect(JSON.parse(JSON.stringify(filled()))).toEqual({
       synced: { virtual: 'v@1', host: 'h@10', serviceVersion: '5', isUnserved: false },
       isCopied: true,
-      lastSynced: { uid: 'v', agreed: { virtual: 'v@1', host: 'h@10' }, record: 'record' },
+      lastSynced: { uid: 'v', agreed: { virtual: 'v@1', host: 'h@10' }, records: ['record'] },
       formerRecords: [shortHash('before')],
       left: { kind: 'later', reason: 'why', waitMs: 5 },
       contest,
       keyContests: { 'labels l': { to: 'host', contest } },
       deletions: { count: 2, lastMs: 3, virtualUid: 'v' },
       termination: { uid: 'h', sinceMs: 4, isByOthers: true, isReported: false },
+      leftToVcluster: { uid: 'h', sinceMs: 6 },
       takeOverReads: 1,
       isLeftOut: true,
       reportedIgnored: 'v reason',
