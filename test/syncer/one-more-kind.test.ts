@@ -89,8 +89,8 @@ const USE = `
 import { planMigration, rowsOf, keptRights } from './cli/migration.ts';
 import { knownKind } from './cli/kind-scope.ts';
 import { renderToHost, syncedResources } from './cli/offline/offline-sync.ts';
-import { startState } from './cli/page/playground.ts';
-import { PlaygroundSession } from './cli/page/playground-session.ts';
+import { startState } from './showcase/playground.ts';
+import { PlaygroundSession } from './showcase/playground-session.ts';
 import { parseConfig } from './cli/config/parse.ts';
 import { decodeMemberConfig, encodeMemberConfig } from './fleet/config-transfer.ts';
 import { memberConfig } from './fleet/member-config.ts';

@@ -1,13 +1,13 @@
 /** What the demo changes by itself, so that there is something to see. */
 
-import { sleep, systemClock } from '../../base/clock.ts';
-import { jsonEquals, type JsonObject, mergePatch } from '../../base/json.ts';
-import { asJson, asObject, ENDPOINTS, isOfKind, nameOf, type KubeObject } from '../../kube/object.ts';
-import type { ClusterClient, ClusterName } from '../../kube/types.ts';
-import type { Config } from '../../syncer/config/config.ts';
-import { renderToHost, renderToVirtual } from '../offline/offline-sync.ts';
-import { KeptSandbox } from '../offline/rehearsal-parts.ts';
-import { tell } from '../output/terminal.ts';
+import { sleep, systemClock } from '../base/clock.ts';
+import { jsonEquals, type JsonObject, mergePatch } from '../base/json.ts';
+import { asJson, asObject, ENDPOINTS, isOfKind, nameOf, type KubeObject } from '../kube/object.ts';
+import type { ClusterClient, ClusterName } from '../kube/types.ts';
+import type { Config } from '../syncer/config/config.ts';
+import { renderToHost, renderToVirtual } from '../cli/offline/offline-sync.ts';
+import { KeptSandbox } from '../cli/offline/rehearsal-parts.ts';
+import { tell } from '../cli/output/terminal.ts';
 import { DEMO_HOST_NAMESPACE, DEMO_NAMESPACE, DEMO_OWNER } from './demo-activity.ts';
 
 const CHANGE_EVERY_MS = 4000;

@@ -1,22 +1,22 @@
 /** `playground`: a page on this machine where patches can be tried, without a cluster. */
 
 import type { Command } from 'commander';
-import { configFile } from '../config/files.ts';
-import { configWithoutFile, loadConfig } from '../config/load.ts';
-import type { Config } from '../../syncer/config/config.ts';
-import { addConfigOptions, loaderInput } from '../config-options.ts';
-import { tell, type ExitWith } from '../output/terminal.ts';
+import { configFile } from '../cli/config/files.ts';
+import { configWithoutFile, loadConfig } from '../cli/config/load.ts';
+import type { Config } from '../syncer/config/config.ts';
+import { addConfigOptions, loaderInput } from '../cli/config-options.ts';
+import { tell, type ExitWith } from '../cli/output/terminal.ts';
 import { portOption, startPageServer, type PageServer, type PageServerOptions } from './page-server.ts';
 import { PlaygroundSession } from './playground-session.ts';
 import { readFileSync } from 'node:fs';
-import { parseYaml } from '../../base/yaml/document.ts';
-import type { JsonObject, JsonValue } from '../../base/json.ts';
-import { configJsonSchema } from '../config/schema.ts';
-import { apiVersionOf } from '../../kube/object.ts';
-import { isSharedKey, SYNCABLE_KINDS } from '../../syncer/kinds/synced-kinds.ts';
-import type { PatchConfig } from '../../syncer/patch/patch-schema.ts';
-import { printObject } from '../output/objects.ts';
-import { stopSignals } from '../process-lifecycle.ts';
+import { parseYaml } from '../base/yaml/document.ts';
+import type { JsonObject, JsonValue } from '../base/json.ts';
+import { configJsonSchema } from '../cli/config/schema.ts';
+import { apiVersionOf } from '../kube/object.ts';
+import { isSharedKey, SYNCABLE_KINDS } from '../syncer/kinds/synced-kinds.ts';
+import type { PatchConfig } from '../syncer/patch/patch-schema.ts';
+import { printObject } from '../cli/output/objects.ts';
+import { stopSignals } from '../cli/process-lifecycle.ts';
 
 const FIELDS = [
   'name',

@@ -3,8 +3,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { capturedRun } from '../captured-run.ts';
-import { testFolder } from '../../support/test-folder.ts';
+import { capturedRun } from '../cli/captured-run.ts';
+import { testFolder } from '../support/test-folder.ts';
 
 const { folder: FOLDER, write } = testFolder();
 

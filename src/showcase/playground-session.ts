@@ -1,23 +1,23 @@
 /** One run of the page: patches and objects as text in, the synced objects, the trace and every problem out. */
 
-import { systemClock } from '../../base/clock.ts';
-import { type JsonObject, type JsonValue, ownValue, valueAt, isJsonObject } from '../../base/json.ts';
-import type { Config } from '../../syncer/config/config.ts';
-import { asJson, asObject, groupOf, isOfKind, type KubeObject, objectKey } from '../../kube/object.ts';
+import { systemClock } from '../base/clock.ts';
+import { type JsonObject, type JsonValue, ownValue, valueAt, isJsonObject } from '../base/json.ts';
+import type { Config } from '../syncer/config/config.ts';
+import { asJson, asObject, groupOf, isOfKind, type KubeObject, objectKey } from '../kube/object.ts';
 import {
   patchedKinds,
   disablingSetting,
   SYNCABLE_RESOURCES,
   SYNCED_KEYS,
   type SyncedKey,
-} from '../../syncer/kinds/synced-kinds.ts';
+} from '../syncer/kinds/synced-kinds.ts';
 import {
   type PatchTrace,
   type TracedMatch,
   type TracedPatch,
   tracingPipeline,
-} from '../../syncer/patch/trace.ts';
-import { KeptSandbox } from '../offline/rehearsal-parts.ts';
+} from '../syncer/patch/trace.ts';
+import { KeptSandbox } from '../cli/offline/rehearsal-parts.ts';
 import {
   type FileWorld,
   placedWorld,
@@ -26,15 +26,15 @@ import {
   isSyncedBy,
   syncedResources,
   type Rendered,
-} from '../offline/offline-sync.ts';
-import { PatchError, type ConfigProblem } from '../../base/errors.ts';
-import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
-import type { ObjectRules } from '../output/object-problems.ts';
-import { parseObjects, printObject, withoutBookkeeping } from '../output/objects.ts';
-import { parseConfig } from '../config/parse.ts';
-import { parsePatchFile } from '../../syncer/config/patch-file.ts';
-import { readDocument } from '../../config-file/document.ts';
-import { describeFailure } from '../output/terminal.ts';
+} from '../cli/offline/offline-sync.ts';
+import { PatchError, type ConfigProblem } from '../base/errors.ts';
+import { OBJECT_NAME, OBJECT_NAMESPACE } from '../syncer/translate/bookkeeping.ts';
+import type { ObjectRules } from '../cli/output/object-problems.ts';
+import { parseObjects, printObject, withoutBookkeeping } from '../cli/output/objects.ts';
+import { parseConfig } from '../cli/config/parse.ts';
+import { parsePatchFile } from '../syncer/config/patch-file.ts';
+import { readDocument } from '../config-file/document.ts';
+import { describeFailure } from '../cli/output/terminal.ts';
 
 const WARM_UP = {
   patches: '[{path: metadata.annotations.a, expression: value + 1}]',

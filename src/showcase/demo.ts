@@ -4,13 +4,13 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { type EmbeddedCluster, startEmbeddedCluster } from '../../embedded-cluster/embedded-cluster.ts';
-import { withLiveChanges, type Config } from '../../syncer/config/config.ts';
-import { type Daemon, startDaemon } from '../../syncer/daemon.ts';
-import { plainAccess } from '../../kube/access.ts';
-import { createClient } from '../../kube/client/client.ts';
-import type { ClusterClient, ClusterName, WatchClient } from '../../kube/types.ts';
-import { loadConfig, type LoadedConfig } from '../config/load.ts';
+import { type EmbeddedCluster, startEmbeddedCluster } from '../embedded-cluster/embedded-cluster.ts';
+import { withLiveChanges, type Config } from '../syncer/config/config.ts';
+import { type Daemon, startDaemon } from '../syncer/daemon.ts';
+import { plainAccess } from '../kube/access.ts';
+import { createClient } from '../kube/client/client.ts';
+import type { ClusterClient, ClusterName, WatchClient } from '../kube/types.ts';
+import { loadConfig, type LoadedConfig } from '../cli/config/load.ts';
 import {
   asJson,
   CONFIG_MAPS,
@@ -20,12 +20,12 @@ import {
   NAMESPACES,
   objectKey,
   SERVICES,
-} from '../../kube/object.ts';
-import { sleep, systemClock } from '../../base/clock.ts';
-import { fileProblem, TerminalError } from '../../base/errors.ts';
-import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
-import { tell, type ExitWith } from '../output/terminal.ts';
-import { formatListing, outputOption } from '../output/listing.ts';
+} from '../kube/object.ts';
+import { sleep, systemClock } from '../base/clock.ts';
+import { fileProblem, TerminalError } from '../base/errors.ts';
+import { OBJECT_NAME, OBJECT_NAMESPACE } from '../syncer/translate/bookkeeping.ts';
+import { tell, type ExitWith } from '../cli/output/terminal.ts';
+import { formatListing, outputOption } from '../cli/output/listing.ts';
 import {
   type Activity,
   ActivityLogger,
@@ -37,12 +37,12 @@ import {
   DEMO_SETTINGS,
   demoConfig,
 } from './demo-activity.ts';
-import { printObject } from '../output/objects.ts';
+import { printObject } from '../cli/output/objects.ts';
 import { type DemoPage, startDemoPage } from './demo-page.ts';
 import { DemoChanges } from './demo-changes.ts';
-import { portOption } from '../page/page-server.ts';
-import { reloadOnChange, stopSignals } from '../process-lifecycle.ts';
-import { programParts } from '../installation.ts';
+import { portOption } from './page-server.ts';
+import { reloadOnChange, stopSignals } from '../cli/process-lifecycle.ts';
+import { programParts } from '../cli/installation.ts';
 
 interface DemoOptions {
   readonly once?: boolean;

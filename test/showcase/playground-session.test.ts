@@ -2,9 +2,9 @@
 
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { PlaygroundSession } from '../../../src/cli/page/playground-session.ts';
-import type { JsonObject } from '../../../src/base/json.ts';
-import { validConfig } from '../config/setup.ts';
+import { PlaygroundSession } from '../../src/showcase/playground-session.ts';
+import type { JsonObject } from '../../src/base/json.ts';
+import { validConfig } from '../cli/config/setup.ts';
 
 const CONFIG = validConfig('endpointSyncer: {name: my-vcluster, host: {namespace: team-a}}');
 

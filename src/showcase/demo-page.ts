@@ -1,20 +1,20 @@
 /** The page of the demo: the playground with the demo's configuration, and both clusters as they change. */
 
-import { parseYaml } from '../../base/yaml/document.ts';
-import type { Config } from '../../syncer/config/config.ts';
-import type { PageServer } from '../page/page-server.ts';
-import { startPage } from '../page/playground.ts';
-import { systemClock } from '../../base/clock.ts';
-import { isJsonObject, ownValue, textAt, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { silentLogger } from '../../base/logger.ts';
-import { systemRandom } from '../../base/random.ts';
-import { createInformer, type InformerMetrics } from '../../kube/informer/informer.ts';
-import { asJson, asObject, objectKey, type KubeObject, type Resource } from '../../kube/object.ts';
-import type { CacheEvent, ClusterName, Lister, WatchClient } from '../../kube/types.ts';
-import { OBJECT_KIND, OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
+import { parseYaml } from '../base/yaml/document.ts';
+import type { Config } from '../syncer/config/config.ts';
+import type { PageServer } from './page-server.ts';
+import { startPage } from './playground.ts';
+import { systemClock } from '../base/clock.ts';
+import { isJsonObject, ownValue, textAt, valueAt, type JsonObject, type JsonValue } from '../base/json.ts';
+import { silentLogger } from '../base/logger.ts';
+import { systemRandom } from '../base/random.ts';
+import { createInformer, type InformerMetrics } from '../kube/informer/informer.ts';
+import { asJson, asObject, objectKey, type KubeObject, type Resource } from '../kube/object.ts';
+import type { CacheEvent, ClusterName, Lister, WatchClient } from '../kube/types.ts';
+import { OBJECT_KIND, OBJECT_NAME, OBJECT_NAMESPACE } from '../syncer/translate/bookkeeping.ts';
 import type { ActivityEntry } from './demo-activity.ts';
-import type { State } from '../live/object-status.ts';
-import { printObject, withoutBookkeeping } from '../output/objects.ts';
+import type { State } from '../cli/live/object-status.ts';
+import { printObject, withoutBookkeeping } from '../cli/output/objects.ts';
 
 interface DemoPageOptions extends DemoFeedOptions {
   readonly port: number;

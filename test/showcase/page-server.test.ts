@@ -2,8 +2,8 @@
 
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { patchPathsOf } from '../../../src/cli/page/playground-session.ts';
-import { denialOf, findPageModules, startPageServer } from '../../../src/cli/page/page-server.ts';
+import { patchPathsOf } from '../../src/showcase/playground-session.ts';
+import { denialOf, findPageModules, startPageServer } from '../../src/showcase/page-server.ts';
 
 describe('access to the page', () => {
   const ask = (method: string, headers: Record<string, string>): string | undefined =>

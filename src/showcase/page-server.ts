@@ -6,9 +6,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { InvalidArgumentError, Option } from 'commander';
-import { TerminalError, messageOf } from '../../base/errors.ts';
-import { collectInput } from '../../base/input-buffer.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { TerminalError, messageOf } from '../base/errors.ts';
+import { collectInput } from '../base/input-buffer.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../base/json.ts';
 
 const ASSET = /^\/assets\/[a-z]+\.(?:css|js)$/u;
 const BODY_BYTES_MAX = 2 * 1024 * 1024;

@@ -1,12 +1,12 @@
 /** The activity of the daemon as the demo shows it: one line for each sync, and the latency of the last sync of each object. */
 
-import { plainLines, plainText } from '../../base/excerpt.ts';
-import { objectKey, parseKey, type KubeObject } from '../../kube/object.ts';
-import { SYNCABLE_RESOURCES } from '../../syncer/kinds/synced-kinds.ts';
-import type { LogFields, Logger } from '../../base/logger.ts';
-import { STATES, type State } from '../live/object-status.ts';
-import { resourceName, type ListedRow, type Listing } from '../output/listing.ts';
-import { SCHEMA_MODELINE } from '../schema.ts';
+import { plainLines, plainText } from '../base/excerpt.ts';
+import { objectKey, parseKey, type KubeObject } from '../kube/object.ts';
+import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';
+import type { LogFields, Logger } from '../base/logger.ts';
+import { STATES, type State } from '../cli/live/object-status.ts';
+import { resourceName, type ListedRow, type Listing } from '../cli/output/listing.ts';
+import { SCHEMA_MODELINE } from '../cli/schema.ts';
 
 export interface Activity {
   /** Milliseconds from event to write of the last sync of this key; undefined before its first sync. */

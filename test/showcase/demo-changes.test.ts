@@ -1,7 +1,7 @@
 /** What the demo changes by itself never contradicts the patches, whatever the user makes of them. */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { loadConfig } from '../../../src/cli/config/load.ts';
+import { loadConfig } from '../../src/cli/config/load.ts';
 import {
   ActivityLogger,
   DEMO_HOST_NAMESPACE,
@@ -10,19 +10,19 @@ import {
   DEMO_SAMPLES,
   DEMO_SETTINGS,
   demoConfig,
-} from '../../../src/cli/demo/demo-activity.ts';
-import { DemoChanges } from '../../../src/cli/demo/demo-changes.ts';
-import { programParts } from '../../../src/cli/installation.ts';
-import { asJson, CONFIG_MAPS, ENDPOINTS, NAMESPACES, SERVICES } from '../../../src/kube/object.ts';
-import { mergePatch } from '../../../src/base/json.ts';
-import type { WatchClient } from '../../../src/kube/types.ts';
-import { startEmbeddedCluster } from '../../../src/embedded-cluster/embedded-cluster.ts';
-import { type Daemon, startDaemon } from '../../../src/syncer/daemon.ts';
-import type { Config } from '../../../src/syncer/config/config.ts';
-import { testClient } from '../../kube/test-client.ts';
-import { eventually } from '../../support/eventually.ts';
-import { testFolder } from '../../support/test-folder.ts';
-import { capturedRun } from '../captured-run.ts';
+} from '../../src/showcase/demo-activity.ts';
+import { DemoChanges } from '../../src/showcase/demo-changes.ts';
+import { programParts } from '../../src/cli/installation.ts';
+import { asJson, CONFIG_MAPS, ENDPOINTS, NAMESPACES, SERVICES } from '../../src/kube/object.ts';
+import { mergePatch } from '../../src/base/json.ts';
+import type { WatchClient } from '../../src/kube/types.ts';
+import { startEmbeddedCluster } from '../../src/embedded-cluster/embedded-cluster.ts';
+import { type Daemon, startDaemon } from '../../src/syncer/daemon.ts';
+import type { Config } from '../../src/syncer/config/config.ts';
+import { testClient } from '../kube/test-client.ts';
+import { eventually } from '../support/eventually.ts';
+import { testFolder } from '../support/test-folder.ts';
+import { capturedRun } from '../cli/captured-run.ts';
 
 const { write } = testFolder();
 

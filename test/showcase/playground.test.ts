@@ -1,10 +1,10 @@
 /** What the page shows first: each example runs without a problem, after the patches of the configuration. */
 
 import { afterAll, describe, expect, test } from 'vitest';
-import { pageExamples, startState } from '../../../src/cli/page/playground.ts';
-import { PlaygroundSession } from '../../../src/cli/page/playground-session.ts';
-import type { JsonObject } from '../../../src/base/json.ts';
-import { validConfig } from '../config/setup.ts';
+import { pageExamples, startState } from '../../src/showcase/playground.ts';
+import { PlaygroundSession } from '../../src/showcase/playground-session.ts';
+import type { JsonObject } from '../../src/base/json.ts';
+import { validConfig } from '../cli/config/setup.ts';
 
 const CONFIG = validConfig('endpointSyncer: {name: my-vcluster, host: {namespace: team-a}}');
 

@@ -6,9 +6,9 @@ import {
   DEMO_SAMPLES,
   listSamples,
   type ActivityEntry,
-} from '../../../src/cli/demo/demo-activity.ts';
-import type { LogFields, Logger } from '../../../src/base/logger.ts';
-import type { KubeObject } from '../../../src/kube/object.ts';
+} from '../../src/showcase/demo-activity.ts';
+import type { LogFields, Logger } from '../../src/base/logger.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
 
 type Level = 'debug' | 'info' | 'warn' | 'error';
 

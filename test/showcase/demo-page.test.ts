@@ -1,9 +1,9 @@
 /** What the page of the demo says of a change. */
 
 import { describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../../src/base/json.ts';
-import { describeChange } from '../../../src/cli/demo/demo-page.ts';
-import type { KubeObject } from '../../../src/kube/object.ts';
+import type { JsonObject } from '../../src/base/json.ts';
+import { describeChange } from '../../src/showcase/demo-page.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
 
 describe('the change of a row', () => {
   const db = (content: JsonObject, annotations = {}): KubeObject => ({
