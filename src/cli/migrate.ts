@@ -14,7 +14,7 @@ import type { Config } from '../syncer/config/config.ts';
 import type { ValueDifference } from '../syncer/config/values-in-force.ts';
 import { keyOf, type KubeObject } from '../kube/object.ts';
 import { isSharedKey, kindsAt, SHARED_KEYS, type SharedKey } from '../syncer/kinds/synced-kinds.ts';
-import type { ObjectPlan } from '../syncer/rehearsal.ts';
+import type { ObjectPlan } from '../syncer/rehearsal/rehearsal.ts';
 import { CONNECTION_FIELDS } from './config/flags.ts';
 import { addConfigOptions, HELP_GROUP, loaderInput } from './config-options.ts';
 import {

@@ -5,8 +5,8 @@ import { jsonEquals, type JsonObject, mergePatch } from '../base/json.ts';
 import { asJson, asObject, ENDPOINTS, isOfKind, nameOf, type KubeObject } from '../kube/object.ts';
 import type { ClusterClient, ClusterName } from '../kube/types.ts';
 import type { Config } from '../syncer/config/config.ts';
-import { renderToHost, renderToVirtual } from '../cli/offline/offline-sync.ts';
-import { KeptSandbox } from '../cli/offline/rehearsal-parts.ts';
+import { renderToHost, renderToVirtual } from '../syncer/rehearsal/files.ts';
+import { KeptSandbox } from '../syncer/rehearsal/pipelines.ts';
 import { tell } from '../cli/output/terminal.ts';
 import { DEMO_HOST_NAMESPACE, DEMO_NAMESPACE, DEMO_OWNER } from './demo-activity.ts';
 

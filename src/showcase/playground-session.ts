@@ -17,7 +17,7 @@ import {
   type TracedPatch,
   tracingPipeline,
 } from '../syncer/patch/trace.ts';
-import { KeptSandbox } from '../cli/offline/rehearsal-parts.ts';
+import { KeptSandbox } from '../syncer/rehearsal/pipelines.ts';
 import {
   type FileWorld,
   placedWorld,
@@ -26,7 +26,7 @@ import {
   isSyncedBy,
   syncedResources,
   type Rendered,
-} from '../cli/offline/offline-sync.ts';
+} from '../syncer/rehearsal/files.ts';
 import { PatchError, type ConfigProblem } from '../base/errors.ts';
 import { OBJECT_NAME, OBJECT_NAMESPACE } from '../syncer/translate/bookkeeping.ts';
 import type { ObjectRules } from '../cli/output/object-problems.ts';

@@ -9,7 +9,7 @@ import { qualifiedPlural, type MemoryCluster } from '../../src/kube/memory-clust
 import { objectKey, SECRETS, type KubeObject, type Resource } from '../../src/kube/object.ts';
 import type { ClusterName } from '../../src/kube/types.ts';
 import { SYNCABLE_RESOURCES } from '../../src/syncer/kinds/synced-kinds.ts';
-import { rehearse, type Change, type Rehearsal } from '../../src/syncer/rehearsal.ts';
+import { rehearse, type Change, type Rehearsal } from '../../src/syncer/rehearsal/rehearsal.ts';
 import { seededRandom } from '../support/random.ts';
 import { TrustedEvaluator } from '../syncer/patch/trusted-evaluator.ts';
 import { simConfig, type Settings } from './daemon/sim-config.ts';

@@ -16,8 +16,8 @@ import { namespaceAdvice } from '../../syncer/reconcile/environment.ts';
 import { copiesLeft } from '../../syncer/copies-left.ts';
 import { outcomeOf } from '../../syncer/reconcile/controller.ts';
 import { describeTermination } from '../../syncer/reconcile/notices.ts';
-import { endingImport } from './object-status.ts';
-import type { Change, ObjectPlan } from '../../syncer/rehearsal.ts';
+import { endingImport } from '../../syncer/rehearsal/object-status.ts';
+import type { Change, ObjectPlan } from '../../syncer/rehearsal/rehearsal.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
 
 interface DiffFlags {

@@ -27,15 +27,15 @@ import {
   type Target,
   type WorldPlan,
 } from './snapshot.ts';
-import { reportingPipeline, type Application, KeptSandbox } from '../offline/rehearsal-parts.ts';
-import { factsOf, statusOfOther, type StatusFacts } from './object-status.ts';
+import { reportingPipeline, type Application, KeptSandbox } from '../../syncer/rehearsal/pipelines.ts';
+import { factsOf, statusOfOther, type StatusFacts } from '../../syncer/rehearsal/object-status.ts';
 import { ageOf, importRow, objectRow, type StatusRow } from './status.ts';
 import { tracePatches, type TracedPatch } from '../../syncer/patch/trace.ts';
 import type { Direction } from '../../syncer/patch/types.ts';
 import { isOptedOut, isOverOwnCopy } from '../../syncer/reconcile/decide.ts';
 import { memberEquals, memberOf } from '../../syncer/translate/content.ts';
 import { stringMapOf } from '../../syncer/translate/labels.ts';
-import type { Change, ObjectPlan } from '../../syncer/rehearsal.ts';
+import type { Change, ObjectPlan } from '../../syncer/rehearsal/rehearsal.ts';
 
 interface ExplainFlags {
   readonly host?: boolean;

@@ -24,9 +24,9 @@ import {
   type ReferencePlan,
   type Rehearsal,
   type RehearsalInput,
-} from '../../syncer/rehearsal.ts';
+} from '../../syncer/rehearsal/rehearsal.ts';
 import { createSandbox } from '../../expressions/sandbox.ts';
-import { apiDefaults, type KeptSandbox } from '../offline/rehearsal-parts.ts';
+import { apiDefaults, type KeptSandbox } from '../../syncer/rehearsal/pipelines.ts';
 import { formatKind, isOfKnownKind, type KnownKind } from '../kind-scope.ts';
 import { showProgress } from '../output/terminal.ts';
 import { listPages } from '../../kube/list-pages.ts';

@@ -16,7 +16,7 @@ import { isOfKnownKind, knownKind, reportUnknownKind } from '../kind-scope.ts';
 import { type Connection, readSnapshot, planSnapshot, type WorldPlan } from './snapshot.ts';
 import { readDaemon, readEvents, type DaemonState, type ReportedEvents } from './reports.ts';
 import type { CopyAddress } from '../../syncer/kinds/kind.ts';
-import type { ObjectPlan, ReferencePlan } from '../../syncer/rehearsal.ts';
+import type { ObjectPlan, ReferencePlan } from '../../syncer/rehearsal/rehearsal.ts';
 import {
   addressOf,
   factsOf,
@@ -24,7 +24,7 @@ import {
   statusOf,
   type StatusFacts,
   type SyncStatus,
-} from './object-status.ts';
+} from '../../syncer/rehearsal/object-status.ts';
 
 interface StatusFlags {
   readonly kind?: string;

@@ -19,7 +19,7 @@ import {
   syncedResources,
   type Rendered,
   type RenderedWorld,
-} from './offline-sync.ts';
+} from '../../syncer/rehearsal/files.ts';
 
 interface RenderFlags {
   readonly filename: string[];

@@ -9,7 +9,7 @@ import { tracePatches } from '../../syncer/patch/trace.ts';
 import type { Direction } from '../../syncer/patch/types.ts';
 import { createSandbox } from '../../expressions/sandbox.ts';
 import { sandboxSettings } from '../../syncer/translation.ts';
-import { reportingPipeline, type Application } from '../offline/rehearsal-parts.ts';
+import { reportingPipeline, type Application } from '../../syncer/rehearsal/pipelines.ts';
 import { compileExpression } from '../../expressions/front-end/compile-expression.ts';
 import type { EvaluateRequest, Evaluator, Program, ProgramId } from '../../expressions/types.ts';
 import { parseExpression, parseFilter, type ParsedExpression } from '../../expressions/front-end/parse.ts';

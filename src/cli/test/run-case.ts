@@ -18,7 +18,7 @@ import {
   type FileWorld,
   type KindPipeline,
   type RenderedWorld,
-} from '../offline/offline-sync.ts';
+} from '../../syncer/rehearsal/files.ts';
 import type { TestCase, Expectation } from './test-file.ts';
 import { PatchError, messageOf } from '../../base/errors.ts';
 import {

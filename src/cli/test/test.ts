@@ -20,8 +20,8 @@ import {
   showProgress,
   tell,
 } from '../output/terminal.ts';
-import { KeptSandbox } from '../offline/rehearsal-parts.ts';
-import type { OfflineOptions } from '../offline/offline-sync.ts';
+import { KeptSandbox } from '../../syncer/rehearsal/pipelines.ts';
+import type { OfflineOptions } from '../../syncer/rehearsal/files.ts';
 import { CoverageRun, missed, type PatchCoverage } from './coverage.ts';
 import { runCase, type CaseRun, type Mismatch } from './run-case.ts';
 import { findTestFiles, readTestFile, type TestFile } from './test-file.ts';

@@ -6,13 +6,13 @@ import {
   statusOf,
   type StatusFacts,
   type SyncStatus,
-} from '../../../src/cli/live/object-status.ts';
+} from '../../../src/syncer/rehearsal/object-status.ts';
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { knownKind } from '../../../src/cli/kind-scope.ts';
 import { findTarget, planSnapshot } from '../../../src/cli/live/snapshot.ts';
 import { namespaceAdvice } from '../../../src/syncer/reconcile/environment.ts';
-import { KIND_CASES } from './kind-status-cases.ts';
+import { KIND_CASES } from '../../cli/live/kind-status-cases.ts';
 import {
   NOW,
   configWith,
@@ -24,8 +24,8 @@ import {
   selecting,
   writtenAt,
   type Case,
-} from './status-fixtures.ts';
-import { applied, configOf, snapshotOf, stored, type MemoryClusters } from './memory-clusters.ts';
+} from '../../cli/live/status-fixtures.ts';
+import { applied, configOf, snapshotOf, stored, type MemoryClusters } from '../../cli/live/memory-clusters.ts';
 
 /** Host Endpoints that the endpoints controller of the host created. */
 const ofController = object(

@@ -2,9 +2,9 @@
 
 import { InvariantError, messageOf, PatchError } from '../../base/errors.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, isTerminating, keyOf, type KubeObject } from '../../kube/object.ts';
-import { isNamespaceMissing } from '../../syncer/reconcile/controller.ts';
+import { isNamespaceMissing } from '../reconcile/controller.ts';
 import { isNamespaceTerminating } from '../../kube/status-error.ts';
-import { describeNamespaceEnd, describeTermination } from '../../syncer/reconcile/notices.ts';
+import { describeNamespaceEnd, describeTermination } from '../reconcile/notices.ts';
 import {
   type AfterTermination,
   CONTROLLED_BY,
@@ -12,17 +12,17 @@ import {
   type IgnoreReason,
   isOptedOut,
   SKIP_BACKSYNC,
-} from '../../syncer/reconcile/decide.ts';
-import { patchErrorLine } from '../output/terminal.ts';
-import type { ObjectPlan, ReferencePlan } from '../../syncer/rehearsal.ts';
-import type { DaemonState, ReportedEvent } from './reports.ts';
-import type { Config } from '../../syncer/config/config.ts';
-import { MANAGED_BY } from '../../syncer/kinds/endpoint-slices.ts';
-import { NO_EFFECT, type CopyAddress } from '../../syncer/kinds/kind.ts';
-import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
-import { disablingSetting } from '../../syncer/kinds/synced-kinds.ts';
-import type { Snapshot, Target, WorldPlan } from './snapshot.ts';
-import { namespaceAdvice } from '../../syncer/reconcile/environment.ts';
+} from '../reconcile/decide.ts';
+import { patchErrorLine } from '../../cli/output/terminal.ts';
+import type { ObjectPlan, ReferencePlan } from './rehearsal.ts';
+import type { DaemonState, ReportedEvent } from '../../cli/live/reports.ts';
+import type { Config } from '../config/config.ts';
+import { MANAGED_BY } from '../kinds/endpoint-slices.ts';
+import { NO_EFFECT, type CopyAddress } from '../kinds/kind.ts';
+import { FIELD_MANAGER } from '../reconcile/writer.ts';
+import { disablingSetting } from '../kinds/synced-kinds.ts';
+import type { Snapshot, Target, WorldPlan } from '../../cli/live/snapshot.ts';
+import { namespaceAdvice } from '../reconcile/environment.ts';
 
 /** One word for each state, in `status`, the log and the page of the demo. */
 export const STATES = [

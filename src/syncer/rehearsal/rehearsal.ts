@@ -1,33 +1,33 @@
 /** Predicts a sync: the daemon's engine on two clusters in memory, on a virtual clock, until it is at rest. */
 
-import { systemClock, VirtualClock, type Clock } from '../base/clock.ts';
-import { InvariantError, messageOf } from '../base/errors.ts';
-import { silentLogger, type LogFields, type Logger } from '../base/logger.ts';
-import type { Config } from './config/config.ts';
+import { systemClock, VirtualClock, type Clock } from '../../base/clock.ts';
+import { InvariantError, messageOf } from '../../base/errors.ts';
+import { silentLogger, type LogFields, type Logger } from '../../base/logger.ts';
+import type { Config } from '../config/config.ts';
 import {
   MemoryClient,
   MemoryCluster,
   qualifiedPlural,
   type MemoryClusterOptions,
-} from '../kube/memory-cluster.ts';
-import { keyOf, objectKey, type KubeObject, type ObjectKey, type Resource } from '../kube/object.ts';
-import type { ClusterName, RecordedEvent } from '../kube/types.ts';
-import { createGeneration, type GenerationOptions } from './generation.ts';
-import type { SyncedKind } from './kinds/kind.ts';
-import { syncedKinds } from './kinds/synced-kinds.ts';
-import { startLeadership } from './leadership.ts';
-import { createMetrics } from './metrics/metrics.ts';
-import type { TranslatedReference } from './patch/types.ts';
-import { RefusedCopy } from './reconcile/copy.ts';
-import type { SyncListener } from './reconcile/environment.ts';
-import type { Decision, Observation } from './reconcile/decide.ts';
-import { FIELD_MANAGER } from './reconcile/writer.ts';
-import type { ReferenceDecision, ReferenceObservation } from './references/decide-reference.ts';
-import { kindPolicy, resolveNamedKinds, type Discoveries } from './references/referenced-kind.ts';
-import type { SandboxOptions } from '../expressions/sandbox.ts';
-import type { Sandbox } from '../expressions/types.ts';
-import type { OwnerReference } from './translate/forge.ts';
-import { objectionOf, type CopiesEvidence, type Identity } from './virtual-identity.ts';
+} from '../../kube/memory-cluster.ts';
+import { keyOf, objectKey, type KubeObject, type ObjectKey, type Resource } from '../../kube/object.ts';
+import type { ClusterName, RecordedEvent } from '../../kube/types.ts';
+import { createGeneration, type GenerationOptions } from '../generation.ts';
+import type { SyncedKind } from '../kinds/kind.ts';
+import { syncedKinds } from '../kinds/synced-kinds.ts';
+import { startLeadership } from '../leadership.ts';
+import { createMetrics } from '../metrics/metrics.ts';
+import type { TranslatedReference } from '../patch/types.ts';
+import { RefusedCopy } from '../reconcile/copy.ts';
+import type { SyncListener } from '../reconcile/environment.ts';
+import type { Decision, Observation } from '../reconcile/decide.ts';
+import { FIELD_MANAGER } from '../reconcile/writer.ts';
+import type { ReferenceDecision, ReferenceObservation } from '../references/decide-reference.ts';
+import { kindPolicy, resolveNamedKinds, type Discoveries } from '../references/referenced-kind.ts';
+import type { SandboxOptions } from '../../expressions/sandbox.ts';
+import type { Sandbox } from '../../expressions/types.ts';
+import type { OwnerReference } from '../translate/forge.ts';
+import { objectionOf, type CopiesEvidence, type Identity } from '../virtual-identity.ts';
 
 export interface Collection {
   readonly resource: Resource;

@@ -3,7 +3,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { jsonEquals } from '../../base/json.ts';
-import type { Config } from '../../syncer/config/config.ts';
+import type { Config } from '../config/config.ts';
 import type { Discovery } from '../../kube/discovery.ts';
 import { qualifiedPlural, type MemoryCluster } from '../../kube/memory-cluster.ts';
 import {
@@ -21,15 +21,15 @@ import {
   type Resource,
   type StringMap,
 } from '../../kube/object.ts';
-import type { SyncedKind } from '../../syncer/kinds/kind.ts';
-import { syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
-import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
-import type { PatchPipeline } from '../../syncer/patch/types.ts';
-import { byNewestVersion } from '../../syncer/patch/validate-object.ts';
-import { translatedBack } from '../../syncer/reconcile/copy.ts';
-import { rehearse, type ObjectPlan, type Rehearsal, type RehearsalInput } from '../../syncer/rehearsal.ts';
+import type { SyncedKind } from '../kinds/kind.ts';
+import { syncedKinds } from '../kinds/synced-kinds.ts';
+import { createPatchPipeline, type PipelineOptions } from '../patch/pipeline.ts';
+import type { PatchPipeline } from '../patch/types.ts';
+import { byNewestVersion } from '../patch/validate-object.ts';
+import { translatedBack } from '../reconcile/copy.ts';
+import { rehearse, type ObjectPlan, type Rehearsal, type RehearsalInput } from './rehearsal.ts';
 import { createSandbox } from '../../expressions/sandbox.ts';
-import type { OwnerReference, Translators } from '../../syncer/translate/forge.ts';
+import type { OwnerReference, Translators } from '../translate/forge.ts';
 import {
   identityAnnotations,
   isBookkeepingAnnotation,
@@ -37,13 +37,13 @@ import {
   LAST_SYNCED,
   virtualByAnnotations,
   virtualOf,
-} from '../../syncer/translate/bookkeeping.ts';
-import { markerLabels } from '../../syncer/translate/labels.ts';
-import { withoutRevision, kindIdOf, recordOf } from '../../syncer/translate/last-synced.ts';
-import { createTranslators, ownerOf } from '../../syncer/translation.ts';
-import { guessedResource } from '../kind-scope.ts';
-import { SERVER_SET, withoutKeys } from '../output/objects.ts';
-import { KeptSandbox, apiDefaults } from './rehearsal-parts.ts';
+} from '../translate/bookkeeping.ts';
+import { markerLabels } from '../translate/labels.ts';
+import { withoutRevision, kindIdOf, recordOf } from '../translate/last-synced.ts';
+import { createTranslators, ownerOf } from '../translation.ts';
+import { guessedResource } from '../../cli/kind-scope.ts';
+import { SERVER_SET, withoutKeys } from '../../cli/output/objects.ts';
+import { KeptSandbox, apiDefaults } from './pipelines.ts';
 
 export interface FileWorld {
   readonly virtual: readonly KubeObject[];

@@ -7,9 +7,9 @@ import { builtInKinds } from '../../embedded-cluster/kinds/built-in-kinds.ts';
 import { copyOf, qualifiedPlural } from '../../kube/memory-cluster.ts';
 import { asJson, type KubeObject } from '../../kube/object.ts';
 import type { JsonObject } from '../../base/json.ts';
-import type { SyncedKind } from '../../syncer/kinds/kind.ts';
-import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
-import type { Direction, PatchContext, PatchPipeline } from '../../syncer/patch/types.ts';
+import type { SyncedKind } from '../kinds/kind.ts';
+import { createPatchPipeline, type PipelineOptions } from '../patch/pipeline.ts';
+import type { Direction, PatchContext, PatchPipeline } from '../patch/types.ts';
 
 export class KeptSandbox implements AsyncDisposable {
   #sandbox: Sandbox | undefined;
