@@ -11,6 +11,7 @@ import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 import { type ExitWith, usageError, tell } from './output/terminal.ts';
 import { ENDPOINT_SLICES, NAMESPACES } from '../kube/object.ts';
 import { kindPolicy, asReferencedKind, type ReferencedKind } from '../syncer/references/referenced-kind.ts';
+import { guessedResource } from '../syncer/kinds/guessed-resource.ts';
 import { syncedKinds } from '../syncer/kinds/synced-kinds.ts';
 import {
   companionRights,
@@ -22,7 +23,6 @@ import {
 import { KUBE_SYSTEM } from '../syncer/virtual-identity.ts';
 import { ownerOf } from '../syncer/translation.ts';
 import { hostNamespaces } from '../syncer/translate/namespace-mappings.ts';
-import { guessedResource } from './kind-scope.ts';
 
 interface RbacOptions {
   readonly cluster?: ClusterName;

@@ -40,6 +40,9 @@ export interface KubeObject {
   [field: string]: JsonValue | ObjectMeta | undefined;
 }
 
+/** Members of the metadata that an API server sets. */
+export const SERVER_SET = ['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'managedFields'];
+
 /** The same object, typed as plain JSON. */
 export function asJson(object: KubeObject): JsonObject {
   return object as unknown as JsonObject;

@@ -7,6 +7,7 @@ import type { ClusterClient, ClusterName } from '../kube/types.ts';
 import type { Config } from '../syncer/config/config.ts';
 import { renderToHost, renderToVirtual } from '../syncer/rehearsal/files.ts';
 import { KeptSandbox } from '../syncer/rehearsal/pipelines.ts';
+import { apiDefaults } from '../cli/offline/api-defaults.ts';
 import { tell } from '../cli/output/terminal.ts';
 import { DEMO_HOST_NAMESPACE, DEMO_NAMESPACE, DEMO_OWNER } from './demo-activity.ts';
 
@@ -91,6 +92,7 @@ export class DemoChanges implements AsyncDisposable {
     const render = cluster === 'host' ? renderToHost : renderToVirtual;
     const world = { virtual: [virtual], host: [host] };
     const { rendered } = await render(world, this.#options.config(), {
+      admit: apiDefaults(),
       createSandbox: (options) => this.#sandbox.open(options),
     });
     if (rendered.some(({ kind }) => kind === 'failed')) return undefined;

@@ -28,9 +28,10 @@ import {
   type Rendered,
 } from '../syncer/rehearsal/files.ts';
 import { PatchError, type ConfigProblem } from '../base/errors.ts';
-import { OBJECT_NAME, OBJECT_NAMESPACE } from '../syncer/translate/bookkeeping.ts';
+import { OBJECT_NAME, OBJECT_NAMESPACE, withoutBookkeeping } from '../syncer/translate/bookkeeping.ts';
 import type { ObjectRules } from '../cli/output/object-problems.ts';
-import { parseObjects, printObject, withoutBookkeeping } from '../cli/output/objects.ts';
+import { parseObjects, printObject } from '../cli/output/objects.ts';
+import { apiDefaults } from '../cli/offline/api-defaults.ts';
 import { parseConfig } from '../cli/config/parse.ts';
 import { parsePatchFile } from '../syncer/config/patch-file.ts';
 import { readDocument } from '../config-file/document.ts';
@@ -99,6 +100,7 @@ export class PlaygroundSession implements AsyncDisposable {
     const traces = new Map<string, RecordedTrace>();
     const render = isReverse ? renderToVirtual : renderToHost;
     const { rendered, missing } = await render(world, config, {
+      admit: apiDefaults(),
       createSandbox: (options) => this.#sandbox.open(options),
       createPipeline: ({ resource }, options) =>
         tracingPipeline({ ...options, monotonicMs }, (direction, trace) => {

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { TerminalError } from '../../src/base/errors.ts';
 import type { JsonObject } from '../../src/base/json.ts';
-import { withoutBookkeeping } from '../../src/cli/output/objects.ts';
+import { withoutBookkeeping } from '../../src/syncer/translate/bookkeeping.ts';
 import type { Discovery } from '../../src/kube/discovery.ts';
 import { qualifiedPlural, type MemoryCluster } from '../../src/kube/memory-cluster.ts';
 import { objectKey, SECRETS, type KubeObject, type Resource } from '../../src/kube/object.ts';

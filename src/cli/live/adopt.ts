@@ -11,7 +11,8 @@ import { ADOPTED, KUBE_SYSTEM, readIfAllowed } from '../../syncer/virtual-identi
 import { addConfigOptions } from '../config-options.ts';
 import type { ExitWith } from '../output/terminal.ts';
 import { withConnection } from './hosted.ts';
-import { reaching, type Connection } from './snapshot.ts';
+import { reaching } from '../../syncer/rehearsal/requests.ts';
+import type { Connection } from '../../syncer/rehearsal/connection.ts';
 
 export function define(command: Command, exitWith: ExitWith): void {
   addConfigOptions(command);

@@ -22,15 +22,10 @@ import { addVclusterOption, withConnection } from './hosted.ts';
 import { type ExitWith, showProgress, tell } from '../output/terminal.ts';
 import { formatKind, isOfKnownKind, knownKind, similarKind } from '../kind-scope.ts';
 import { formatListing, outputOption, resourceName } from '../output/listing.ts';
-import {
-  type Connection,
-  reaching,
-  listAll,
-  readSnapshot,
-  type Snapshot,
-  objectsOf,
-  planSnapshot,
-} from './snapshot.ts';
+import type { Connection } from '../../syncer/rehearsal/connection.ts';
+import { reaching, listAll } from '../../syncer/rehearsal/requests.ts';
+import { readSnapshot, planSnapshot } from './snapshot.ts';
+import { type Snapshot, objectsOf } from '../../syncer/rehearsal/snapshot.ts';
 import { readDaemon, type DaemonState } from './reports.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { CONTROLLED_BY, isOptedOut } from '../../syncer/reconcile/decide.ts';

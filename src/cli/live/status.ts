@@ -13,7 +13,9 @@ import { addVclusterOption, virtualNamespace, withConnection } from './hosted.ts
 import { tell, type ExitWith } from '../output/terminal.ts';
 import { formatListing, outputOption, resourceName, type ListedRow } from '../output/listing.ts';
 import { isOfKnownKind, knownKind, reportUnknownKind } from '../kind-scope.ts';
-import { type Connection, readSnapshot, planSnapshot, type WorldPlan } from './snapshot.ts';
+import type { Connection } from '../../syncer/rehearsal/connection.ts';
+import { readSnapshot, planSnapshot } from './snapshot.ts';
+import type { WorldPlan } from '../../syncer/rehearsal/snapshot.ts';
 import { readDaemon, readEvents, type DaemonState, type ReportedEvents } from './reports.ts';
 import type { CopyAddress } from '../../syncer/kinds/kind.ts';
 import type { ObjectPlan, ReferencePlan } from '../../syncer/rehearsal/rehearsal.ts';

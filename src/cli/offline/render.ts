@@ -9,6 +9,7 @@ import { addConfigOptions, loaderInput } from '../config-options.ts';
 import { type ExitWith, describeFailure, showProgress, tell } from '../output/terminal.ts';
 import { readObjects, printObject } from '../output/objects.ts';
 import { warnOfOlder } from '../output/older-versions.ts';
+import { apiDefaults } from './api-defaults.ts';
 import { NO_EFFECT } from '../../syncer/kinds/kind.ts';
 import { SHARED_KEYS } from '../../syncer/kinds/synced-kinds.ts';
 import {
@@ -62,7 +63,7 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
   const world = placedWorld(isReverse ? { host: given, virtual } : { virtual: given, host }, config);
   using progress = showProgress('rendering');
   const render = isReverse ? renderToVirtual : renderToHost;
-  const options = { progress: (done: number) => progress.update(done, total) };
+  const options = { admit: apiDefaults(), progress: (done: number) => progress.update(done, total) };
   const { rendered, missing, events } = await render(world, config, options);
   progress[Symbol.dispose]();
   print(rendered, flags.output);

@@ -15,12 +15,14 @@ import {
   objectKey,
   qualifiedKey,
   qualifiedKeyOf,
+  SERVER_SET,
   type KubeObject,
   type NamespacedName,
   type ObjectKey,
   type Resource,
   type StringMap,
 } from '../../kube/object.ts';
+import { guessedResource } from '../kinds/guessed-resource.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
 import { syncedKinds } from '../kinds/synced-kinds.ts';
 import { createPatchPipeline, type PipelineOptions } from '../patch/pipeline.ts';
@@ -37,13 +39,12 @@ import {
   LAST_SYNCED,
   virtualByAnnotations,
   virtualOf,
+  withoutKeys,
 } from '../translate/bookkeeping.ts';
 import { markerLabels } from '../translate/labels.ts';
 import { withoutRevision, kindIdOf, recordOf } from '../translate/last-synced.ts';
 import { createTranslators, ownerOf } from '../translation.ts';
-import { guessedResource } from '../../cli/kind-scope.ts';
-import { SERVER_SET, withoutKeys } from '../../cli/output/objects.ts';
-import { KeptSandbox, apiDefaults } from './pipelines.ts';
+import { KeptSandbox } from './pipelines.ts';
 
 export interface FileWorld {
   readonly virtual: readonly KubeObject[];
@@ -71,6 +72,8 @@ export interface KindPipeline extends Translators {
 }
 
 export interface OfflineOptions {
+  /** What an API server makes of an object that is written. */
+  readonly admit: NonNullable<RehearsalInput['admit']>;
   /** Default: the sandbox of the daemon, for each rehearsal. */
   readonly createSandbox?: RehearsalInput['createSandbox'];
   readonly createPipeline?: RehearsalInput['createPipeline'];
@@ -89,7 +92,7 @@ export interface RenderedWorld {
 export async function renderToHost(
   world: FileWorld,
   config: Config,
-  options: OfflineOptions = {},
+  options: OfflineOptions,
 ): Promise<RenderedWorld> {
   const marked = { ...world, host: world.host.map(marking(world, config)) };
   const rehearsed = await rehearseFiles(marked, config, options);
@@ -115,7 +118,7 @@ export async function renderToHost(
 export async function renderToVirtual(
   world: FileWorld,
   config: Config,
-  options: OfflineOptions = {},
+  options: OfflineOptions,
 ): Promise<RenderedWorld> {
   const { names } = createTranslators(config);
   const mark = marking(world, config);
@@ -242,7 +245,6 @@ async function rehearseFiles(
     },
     discoveries: { virtual: discovery, host: discovery },
     owner: ownerIn(world, config),
-    admit: apiDefaults(),
     createPipeline(kind, parts) {
       const judged = { ...parts, validate: byNewestVersion(kind.validate) };
       const pipeline = createPipeline(kind, judged);

@@ -1,7 +1,16 @@
 /** Why an object is, or is not, in sync or imported: one state, one reason, one sentence. Pure. */
 
-import { InvariantError, messageOf, PatchError } from '../../base/errors.ts';
-import { ENDPOINT_SLICES, ENDPOINTS, isTerminating, keyOf, type KubeObject } from '../../kube/object.ts';
+import { InvariantError, messageOf, PatchError, patchErrorLine } from '../../base/errors.ts';
+import {
+  ENDPOINT_SLICES,
+  ENDPOINTS,
+  isTerminating,
+  keyOf,
+  type KubeObject,
+  type NamespacedName,
+  type Resource,
+} from '../../kube/object.ts';
+import type { ClusterName } from '../../kube/types.ts';
 import { isNamespaceMissing } from '../reconcile/controller.ts';
 import { isNamespaceTerminating } from '../../kube/status-error.ts';
 import { describeNamespaceEnd, describeTermination } from '../reconcile/notices.ts';
@@ -13,15 +22,13 @@ import {
   isOptedOut,
   SKIP_BACKSYNC,
 } from '../reconcile/decide.ts';
-import { patchErrorLine } from '../../cli/output/terminal.ts';
 import type { ObjectPlan, ReferencePlan } from './rehearsal.ts';
-import type { DaemonState, ReportedEvent } from '../../cli/live/reports.ts';
 import type { Config } from '../config/config.ts';
 import { MANAGED_BY } from '../kinds/endpoint-slices.ts';
 import { NO_EFFECT, type CopyAddress } from '../kinds/kind.ts';
 import { FIELD_MANAGER } from '../reconcile/writer.ts';
 import { disablingSetting } from '../kinds/synced-kinds.ts';
-import type { Snapshot, Target, WorldPlan } from '../../cli/live/snapshot.ts';
+import type { Snapshot, WorldPlan } from './snapshot.ts';
 import { namespaceAdvice } from '../reconcile/environment.ts';
 
 /** One word for each state, in `status`, the log and the page of the demo. */
@@ -44,7 +51,33 @@ export interface SyncStatus {
   readonly sentence: string;
 }
 
-export interface StatusFacts extends Pick<DaemonState, 'lease' | 'runsOther'> {
+/** An Event of the daemon. */
+export interface ReportedEvent {
+  readonly type: string;
+  readonly reason: string;
+  readonly note: string;
+  /** Of the last occurrence. */
+  readonly lastMs: number;
+}
+
+export interface LeaseState {
+  /** `namespace/name`. */
+  readonly key: string;
+  /** '' when no replica holds it. */
+  readonly holder: string;
+}
+
+/** What running daemons say of the whole sync. */
+export interface DaemonFacts {
+  /** Undefined: leader election is off, and no replica holds the Lease either. */
+  readonly lease: LeaseState | undefined;
+  /** The daemon in charge runs another configuration than this one. */
+  readonly runsOther: boolean;
+  /** The state of the vCluster in its fleet, if it is not synced, or not as configured. */
+  readonly fleetNote?: string | undefined;
+}
+
+export interface StatusFacts extends DaemonFacts {
   readonly nowMs: number;
   /** Of the daemon about this object, the latest first. */
   readonly events: readonly ReportedEvent[];
@@ -52,7 +85,6 @@ export interface StatusFacts extends Pick<DaemonState, 'lease' | 'runsOther'> {
   readonly unreadNamespaces: Snapshot['unreadNamespaces'];
   /** What the user can do about one of them. */
   readonly namespaceAdvice: string;
-  readonly fleetNote?: DaemonState['fleetNote'];
   /** Why the copies of objects that are gone stay. */
   readonly objection?: string | undefined;
   /** This program syncs Services, because there is no vCluster that syncs them and their Pods. */
@@ -73,7 +105,7 @@ const RECENT_MS = 10 * 60_000;
 /** What the status of every object of a plan depends on. */
 export function factsOf(
   { snapshot: { config, closedNamespaces, unreadNamespaces }, objection }: WorldPlan,
-  reports: Pick<StatusFacts, 'fleetNote' | 'nowMs' | 'lease' | 'runsOther'>,
+  reports: DaemonFacts & Pick<StatusFacts, 'nowMs'>,
 ): Omit<StatusFacts, 'events'> {
   return {
     ...reports,
@@ -454,9 +486,18 @@ function notImported(what: string, { seen, decision }: Pick<ReferencePlan, 'seen
   return statusAs('skipped', reason, `${what} is not imported: ${why}; references use the name ${name}`);
 }
 
+/** An existing object that is not synced: a host object of another client, or a virtual object that is not referenced. */
+export interface OtherObject {
+  readonly resource: Resource;
+  /** Its name in the virtual cluster; undefined where it has none. */
+  readonly virtual: NamespacedName | undefined;
+  readonly object: KubeObject;
+  readonly cluster: ClusterName;
+}
+
 /** The state of an existing object that is neither synced nor referenced. */
 export function statusOfOther(
-  { resource, object, cluster, virtual }: Extract<Target, { kind: 'other' }>,
+  { resource, object, cluster, virtual }: OtherObject,
   config: Config,
 ): SyncStatus {
   const what = `${resource.kind} ${quotedKey(object.metadata)}`;

@@ -1,11 +1,7 @@
-/** What commands add to a rehearsal: a sandbox for several, the defaults of API servers, and a report of what the patches ran on. */
+/** What commands add to a rehearsal: a sandbox for several, and a report of what the patches ran on. */
 
 import { createSandbox, type SandboxOptions } from '../../expressions/sandbox.ts';
 import type { Program, Sandbox } from '../../expressions/types.ts';
-import { allowEverything } from '../../apiserver/request/request-info.ts';
-import { builtInKinds } from '../../embedded-cluster/kinds/built-in-kinds.ts';
-import { copyOf, qualifiedPlural } from '../../kube/memory-cluster.ts';
-import { asJson, type KubeObject } from '../../kube/object.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
 import { createPatchPipeline, type PipelineOptions } from '../patch/pipeline.ts';
@@ -64,18 +60,6 @@ export class KeptSandbox implements AsyncDisposable {
       [Symbol.asyncDispose]: async () => undefined,
     };
   }
-}
-
-/** Objects of kinds that are not built in are unchanged. */
-export function apiDefaults(): (plural: string, object: KubeObject) => KubeObject {
-  const kinds = new Map(builtInKinds(allowEverything).all.map((one) => [qualifiedPlural(one), one]));
-  return (plural, object) => {
-    const kind = kinds.get(plural);
-    if (kind === undefined) return object;
-    const copy = copyOf(object);
-    kind.applyDefaults(asJson(copy));
-    return copy;
-  };
 }
 
 // What the patches of a rehearsal ran on, for a trace of them after it.

@@ -6,10 +6,11 @@ import {
   type GroupVersionKind,
   type KubeObject,
   type NamespacedName,
+  type ObjectMeta,
   type StringMap,
 } from '../../kube/object.ts';
 import { ownValue } from '../../base/json.ts';
-import { isBookkeepingLabel, MANAGED_BY_LABEL, stringMapOf } from './labels.ts';
+import { isBookkeepingLabel, MANAGED_BY_LABEL, pick, stringMapOf } from './labels.ts';
 import type { NameTranslator, Ownership } from './types.ts';
 
 export const OBJECT_NAME = 'vcluster.loft.sh/object-name';
@@ -286,4 +287,26 @@ function hasMarkerAndRecord({ marker, annotations }: Bookkeeping): boolean {
 function isAtItsPlace(host: NamespacedName, virtual: NamespacedName, translator: NameTranslator): boolean {
   const place = translator.toHost(virtual);
   return place?.name === host.name && place.namespace === host.namespace;
+}
+
+/** A copy without the bookkeeping annotations and the marker labels. */
+export function withoutBookkeeping(object: KubeObject): KubeObject {
+  return withoutKeys(object, (member, key, value) =>
+    member === 'annotations'
+      ? isBookkeepingAnnotation(key) || isUnservedMark(key, value)
+      : isBookkeepingLabel(key),
+  );
+}
+
+export function withoutKeys(
+  object: KubeObject,
+  isHidden: (member: 'annotations' | 'labels', key: string, value: string) => boolean,
+): KubeObject {
+  const metadata: ObjectMeta = { ...object.metadata };
+  for (const member of ['annotations', 'labels'] as const) {
+    const kept = pick(stringMapOf(metadata[member]), (key, value) => !isHidden(member, key, value));
+    if (Object.keys(kept).length > 0) metadata[member] = kept;
+    else delete metadata[member];
+  }
+  return { ...object, metadata };
 }

@@ -1,7 +1,6 @@
 /** Objects, configurations and the type of a case, for the tests of the status sentences. */
 
-import type { ReportedEvent } from '../../../src/cli/live/reports.ts';
-import type { SyncStatus, StatusFacts } from '../../../src/syncer/rehearsal/object-status.ts';
+import type { ReportedEvent, SyncStatus, StatusFacts } from '../../../src/syncer/rehearsal/object-status.ts';
 import {
   timeText,
   type KubeObject,

@@ -10,7 +10,8 @@ import {
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { knownKind } from '../../../src/cli/kind-scope.ts';
-import { findTarget, planSnapshot } from '../../../src/cli/live/snapshot.ts';
+import { findTarget } from '../../../src/cli/live/find-target.ts';
+import { planSnapshot } from '../../../src/cli/live/snapshot.ts';
 import { namespaceAdvice } from '../../../src/syncer/reconcile/environment.ts';
 import { KIND_CASES } from '../../cli/live/kind-status-cases.ts';
 import {
