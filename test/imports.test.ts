@@ -17,6 +17,8 @@ const RANKS: Record<string, Record<string, number>> = {
     config: 3,
     reconcile: 4,
     references: 5,
+    // Above what the product composes: commands read it, the daemon does not.
+    rehearsal: 10,
   },
   'access-keys': {
     identity: 1,

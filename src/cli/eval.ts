@@ -31,7 +31,7 @@ import type {
   Sandbox,
   VclusterContext,
 } from '../expressions/types.ts';
-import { declinedBy, IN_DAEMON, inSandbox, type Declined, type Place } from './expression-places.ts';
+import { declinedBy, IN_DAEMON, inSandbox, type Declined, type Place } from '../expressions/places.ts';
 
 const DEFAULT_NAME = 'my-vcluster';
 

@@ -14,7 +14,7 @@ import { placeOf } from '../base/rendezvous.ts';
 import { LeaseLock, LEASES } from '../kube/lease.ts';
 import type { KubeObject, StringMap } from '../kube/object.ts';
 import type { ClusterClient } from '../kube/types.ts';
-import { FIELD_MANAGER } from '../syncer/reconcile/writer.ts';
+import { FIELD_MANAGER } from '../syncer/translate/bookkeeping.ts';
 
 export interface ReplicasOptions {
   readonly client: ClusterClient;

@@ -11,7 +11,12 @@ import { systemRandom } from '../base/random.ts';
 import { createInformer, type InformerMetrics } from '../kube/informer/informer.ts';
 import { asJson, asObject, objectKey, type KubeObject, type Resource } from '../kube/object.ts';
 import type { CacheEvent, ClusterName, Lister, WatchClient } from '../kube/types.ts';
-import { OBJECT_KIND, OBJECT_NAME, OBJECT_NAMESPACE, withoutBookkeeping } from '../syncer/translate/bookkeeping.ts';
+import {
+  OBJECT_KIND,
+  OBJECT_NAME,
+  OBJECT_NAMESPACE,
+  withoutBookkeeping,
+} from '../syncer/translate/bookkeeping.ts';
 import type { ActivityEntry } from './demo-activity.ts';
 import type { State } from '../syncer/rehearsal/object-status.ts';
 import { printObject } from '../cli/output/objects.ts';

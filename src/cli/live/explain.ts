@@ -4,10 +4,8 @@ import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { TerminalError } from '../../base/errors.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
-import type { Config } from '../../syncer/config/config.ts';
 import { missingRights } from '../../kube/access-review.ts';
 import type { NamespacedName } from '../../kube/object.ts';
-import type { CopyAddress } from '../../syncer/kinds/kind.ts';
 import { describeRight, requiredRights } from '../../syncer/rights.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
@@ -16,15 +14,23 @@ import { plainText, printableJson } from '../../base/excerpt.ts';
 import { formatJson, formatTable, formatOption } from '../output/listing.ts';
 import { formatKind, knownKind, nameProblem } from '../kind-scope.ts';
 import { readDaemon, readEvents } from './reports.ts';
-import { type LeaseState, type ReportedEvent, factsOf, statusOfOther, type StatusFacts } from '../../syncer/rehearsal/object-status.ts';
+import { type DaemonFacts, type ReportedEvent, factsOf } from '../../syncer/rehearsal/object-status.ts';
 import type { Connection } from '../../syncer/rehearsal/connection.ts';
 import { reaching } from '../../syncer/rehearsal/requests.ts';
 import { readSnapshot, planSnapshot } from './snapshot.ts';
 import type { Snapshot, WorldPlan } from '../../syncer/rehearsal/snapshot.ts';
-import { findTarget, type Target } from './find-target.ts';
+import { findTarget } from './find-target.ts';
 import { reportingPipeline, type Application, KeptSandbox } from '../../syncer/rehearsal/pipelines.ts';
-import { ageOf, importRow, objectRow, type StatusRow } from './status.ts';
-import { stagesOf, writesOf, type MergeStage, type PatchStage, type Stages, type WriteStage } from '../../syncer/rehearsal/stages.ts';
+import { ageOf } from './status.ts';
+import { rowOf, type ObjectRow, type Target } from '../../syncer/rehearsal/status-rows.ts';
+import {
+  stagesOf,
+  writesOf,
+  type MergeStage,
+  type PatchStage,
+  type Stages,
+  type WriteStage,
+} from '../../syncer/rehearsal/stages.ts';
 
 interface ExplainFlags {
   readonly host?: boolean;
@@ -111,14 +117,12 @@ async function snapshotOrMissing(
   }
 }
 
-type Row = Pick<StatusRow, 'kind' | 'virtual' | 'host' | 'status' | 'address'>;
-
-interface Explanation extends Row {
+interface Explanation extends ObjectRow {
   /** Undefined for an object that is imported, or is no copy. */
   readonly stages: Stages | undefined;
   readonly write: WriteStage[];
   readonly events: readonly ReportedEvent[];
-  readonly lease: LeaseState | undefined;
+  readonly lease: DaemonFacts['lease'];
   /** When it was read. */
   readonly nowMs: number;
 }
@@ -145,22 +149,6 @@ async function explanationOf(
     nowMs,
   };
 }
-
-function rowOf(target: Target, facts: StatusFacts, config: Config): Row {
-  if (target.kind === 'object') return objectRow(target.plan, facts);
-  if (target.kind === 'import') return importRow(target.plan, facts);
-  const { resource, object, cluster, virtual = NO_NAME } = target;
-  const { namespace = '', name } = object.metadata;
-  return {
-    kind: resource.kind,
-    virtual,
-    host: cluster === 'host' ? { namespace, name } : NO_NAME,
-    status: statusOfOther(target, config),
-    address: undefined,
-  };
-}
-
-const NO_NAME: NamespacedName = { namespace: '', name: '' };
 
 function asJsonObject(explanation: Explanation): JsonObject {
   const { kind, virtual, host, status, address, stages, write, events, lease } = explanation;
@@ -245,7 +233,7 @@ function writeLine({ cluster, verb, kind, object, reason }: WriteStage): string 
   return `${verb} ${kind} ${object} in the ${cluster} cluster: ${reason}`;
 }
 
-function addressLine({ addresses, ports }: CopyAddress): string {
+function addressLine({ addresses, ports }: NonNullable<ObjectRow['address']>): string {
   const served = ports.length === 0 ? '' : `, ports ${ports.join(', ')}`;
   return `${addresses.length === 0 ? 'no address' : addresses.join(', ')}${served}`;
 }

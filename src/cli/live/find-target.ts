@@ -3,15 +3,10 @@
 import { TerminalError } from '../../base/errors.ts';
 import { qualifiedPlural } from '../../kube/memory-cluster.ts';
 import { keyOf, objectKey, parseKey, type ObjectKey, type Resource } from '../../kube/object.ts';
-import type { OtherObject } from '../../syncer/rehearsal/object-status.ts';
+import type { Target } from '../../syncer/rehearsal/status-rows.ts';
 import type { ObjectPlan, ReferencePlan } from '../../syncer/rehearsal/rehearsal.ts';
 import type { WorldPlan } from '../../syncer/rehearsal/snapshot.ts';
 import { formatKind, isOfKnownKind, type KnownKind } from '../kind-scope.ts';
-
-export type Target =
-  | { readonly kind: 'object'; readonly plan: ObjectPlan }
-  | { readonly kind: 'import'; readonly plan: ReferencePlan }
-  | ({ readonly kind: 'other' } & OtherObject);
 
 type OtherTarget = Extract<Target, { kind: 'other' }>;
 

@@ -1,12 +1,6 @@
 /** Runs one test case offline, in the directions for which it has expectations. */
 
-import {
-  objectKey,
-  type KubeObject,
-  asJson,
-  parseKey,
-  qualifiedKeyOf,
-} from '../../kube/object.ts';
+import { objectKey, type KubeObject, asJson, parseKey, qualifiedKeyOf } from '../../kube/object.ts';
 import type { Config } from '../../syncer/config/config.ts';
 import {
   placedWorld,

@@ -23,7 +23,7 @@ import {
 import { KeptSandbox } from '../../syncer/rehearsal/pipelines.ts';
 import { apiDefaults } from '../offline/api-defaults.ts';
 import type { OfflineOptions } from '../../syncer/rehearsal/files.ts';
-import { CoverageRun, missed, type PatchCoverage } from './coverage.ts';
+import { CoverageRun, missed, type PatchCoverage } from '../../syncer/rehearsal/coverage.ts';
 import { runCase, type CaseRun, type Mismatch } from './run-case.ts';
 import { findTestFiles, readTestFile, type TestFile } from './test-file.ts';
 import { updatedText } from './update.ts';

@@ -30,7 +30,7 @@ import {
   type RecreationDelays,
 } from '../reconcile/guards.ts';
 import { changedPaths } from '../reconcile/object-diff.ts';
-import { describeTermination } from '../reconcile/notices.ts';
+import { describeTermination } from '../../kube/termination.ts';
 import { isSameVersion, ObjectState } from '../reconcile/object-state.ts';
 import { REPORTED_AFTER_MS } from '../reconcile/termination.ts';
 import { needsWrite } from '../translate/content.ts';

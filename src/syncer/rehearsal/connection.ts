@@ -1,7 +1,8 @@
 /** Both clusters of a configuration, for one command: connected, with the host namespace filled in. */
 
 import { silentLogger } from '../../base/logger.ts';
-import type { ServerAccess, WatchClient } from '../../kube/types.ts';
+import type { ServerAccess } from '../../kube/access.ts';
+import type { WatchClient } from '../../kube/types.ts';
 import {
   COMMAND_GIVES_UP_MS,
   COMMAND_LIMITS,

@@ -13,20 +13,20 @@ import {
 import type { ClusterName } from '../../kube/types.ts';
 import { isNamespaceMissing } from '../reconcile/controller.ts';
 import { isNamespaceTerminating } from '../../kube/status-error.ts';
-import { describeNamespaceEnd, describeTermination } from '../reconcile/notices.ts';
+import { describeNamespaceEnd, describeTermination } from '../../kube/termination.ts';
 import {
   type AfterTermination,
-  CONTROLLED_BY,
   type Decision,
   type IgnoreReason,
   isOptedOut,
   SKIP_BACKSYNC,
 } from '../reconcile/decide.ts';
+import { CONTROLLED_BY } from '../translate/labels.ts';
 import type { ObjectPlan, ReferencePlan } from './rehearsal.ts';
 import type { Config } from '../config/config.ts';
 import { MANAGED_BY } from '../kinds/endpoint-slices.ts';
 import { NO_EFFECT, type CopyAddress } from '../kinds/kind.ts';
-import { FIELD_MANAGER } from '../reconcile/writer.ts';
+import { FIELD_MANAGER } from '../translate/bookkeeping.ts';
 import { disablingSetting } from '../kinds/synced-kinds.ts';
 import type { Snapshot, WorldPlan } from './snapshot.ts';
 import { namespaceAdvice } from '../reconcile/environment.ts';

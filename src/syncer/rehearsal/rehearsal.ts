@@ -21,7 +21,7 @@ import type { TranslatedReference } from '../patch/types.ts';
 import { RefusedCopy } from '../reconcile/copy.ts';
 import type { SyncListener } from '../reconcile/environment.ts';
 import type { Decision, Observation } from '../reconcile/decide.ts';
-import { FIELD_MANAGER } from '../reconcile/writer.ts';
+import { FIELD_MANAGER } from '../translate/bookkeeping.ts';
 import type { ReferenceDecision, ReferenceObservation } from '../references/decide-reference.ts';
 import { kindPolicy, resolveNamedKinds, type Discoveries } from '../references/referenced-kind.ts';
 import type { SandboxOptions } from '../../expressions/sandbox.ts';

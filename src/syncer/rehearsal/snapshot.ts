@@ -223,7 +223,10 @@ export async function rehearseSnapshot(snapshot: Snapshot, options: PlanOptions)
     return [...new Map(all.toReversed().map((one) => [qualifiedPlural(one.resource), one])).values()];
   };
   const total = kinds.reduce((sum, { virtual }) => sum + virtual.length, 0);
-  const run = (discoveries: Discoveries, parts: Pick<PlanOptions, 'createPipeline'> = {}): Promise<Rehearsal> =>
+  const run = (
+    discoveries: Discoveries,
+    parts: Pick<PlanOptions, 'createPipeline'> = {},
+  ): Promise<Rehearsal> =>
     rehearse({
       config,
       clusters: { virtual: collections('virtual'), host: collections('host') },
@@ -287,4 +290,3 @@ function discoveriesOf(
   };
   return { virtual: discovery('virtual'), host: discovery('host') };
 }
-

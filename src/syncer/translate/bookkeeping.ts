@@ -13,6 +13,8 @@ import { ownValue } from '../../base/json.ts';
 import { isBookkeepingLabel, MANAGED_BY_LABEL, pick, stringMapOf } from './labels.ts';
 import type { NameTranslator, Ownership } from './types.ts';
 
+/** In `managedFields`. */
+export const FIELD_MANAGER = 'endpoint-syncer';
 export const OBJECT_NAME = 'vcluster.loft.sh/object-name';
 export const OBJECT_NAMESPACE = 'vcluster.loft.sh/object-namespace';
 export const OBJECT_UID = 'vcluster.loft.sh/object-uid';

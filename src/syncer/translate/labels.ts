@@ -9,12 +9,13 @@ import type { LabelTranslator, NamespaceMode } from './types.ts';
 
 export const MANAGED_BY_LABEL = 'vcluster.loft.sh/managed-by';
 export const NAMESPACE_LABEL = 'vcluster.loft.sh/namespace';
-const CONTROLLED_BY_LABEL = 'vcluster.loft.sh/controlled-by';
+/** A label or an annotation: the controller that syncs the object. */
+export const CONTROLLED_BY = 'vcluster.loft.sh/controlled-by';
 /** Helm finds its releases by this key, so in a namespace shared with the host's own releases it must not appear. */
 const RELEASE_LABEL = 'release';
 
 /** Labels of vCluster and of this program, which mean something on either side. */
-export const OWN_LABELS: readonly string[] = [NAMESPACE_LABEL, MANAGED_BY_LABEL, CONTROLLED_BY_LABEL];
+export const OWN_LABELS: readonly string[] = [NAMESPACE_LABEL, MANAGED_BY_LABEL, CONTROLLED_BY];
 
 /** Labels by which the Secrets of the key and token API are found. */
 const PROGRAM = 'endpoint-syncer';

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { planSnapshot } from '../../../src/cli/live/snapshot.ts';
-import { rowsOf, type StatusReports, type StatusRow } from '../../../src/cli/live/status.ts';
+import { rowsOf, type StatusReports, type StatusRow } from '../../../src/syncer/rehearsal/status-rows.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { configOf, snapshotOf, type MemoryClusters } from './memory-clusters.ts';
 import { ALL_KINDS, configWith, event, NOW, object, service, sliceOf, web } from './status-fixtures.ts';

@@ -26,7 +26,13 @@ import {
   writtenAt,
   type Case,
 } from '../../cli/live/status-fixtures.ts';
-import { applied, configOf, snapshotOf, stored, type MemoryClusters } from '../../cli/live/memory-clusters.ts';
+import {
+  applied,
+  configOf,
+  snapshotOf,
+  stored,
+  type MemoryClusters,
+} from '../../cli/live/memory-clusters.ts';
 
 /** Host Endpoints that the endpoints controller of the host created. */
 const ofController = object(

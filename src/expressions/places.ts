@@ -1,11 +1,7 @@
-/** Where the daemon evaluates expressions, for `validate -o json` and `eval --place`: in its own process, or in the sandbox, which evaluates everything. */
+/** Where the daemon evaluates an expression, in words: in its own process, or in the sandbox, which evaluates everything. */
 
 import { placeOf } from '../base/excerpt.ts';
-import type { Config } from '../syncer/config/config.ts';
-import { warningAtValue, type Finding } from '../config-file/finding.ts';
-import { SYNCED_KEYS } from '../syncer/kinds/synced-kinds.ts';
-import { compilePatches } from '../syncer/patch/compile.ts';
-import type { Program } from '../expressions/types.ts';
+import type { Program } from './types.ts';
 
 export type Place = 'daemon' | 'sandbox';
 
@@ -23,33 +19,8 @@ export function declinedBy({ expression, local }: Program): Declined | undefined
   return { construct: expression.slice(local.start, local.end), line, column };
 }
 
-export interface PlaceFinding {
-  readonly place: Place;
-  /** Where and why, as text. */
-  readonly finding: Finding;
-}
-
-/** Of each expression and filter, in the order of the configuration. */
-export function expressionPlaces({ sync, sandbox }: Config): PlaceFinding[] {
-  return SYNCED_KEYS.flatMap((key) =>
-    compilePatches(sync[key].patches).patches.flatMap(({ index, actions, filters }) => {
-      const patch = ['sync', 'toHost', key, 'patches', index];
-      const { toHost, toVirtual } = actions;
-      return [
-        ...filters.map(({ program, offset }) => ({ key: 'path', program, offset })),
-        ...(toHost.kind === 'evaluate' ? [{ key: 'expression', program: toHost.program, offset: 0 }] : []),
-        ...(toVirtual.kind === 'evaluate'
-          ? [{ key: 'reverseExpression', program: toVirtual.program, offset: 0 }]
-          : []),
-      ].map(({ key, program, offset }) => {
-        const { place, message, at } = placeIn(program, sandbox.localEvaluation);
-        return { place, finding: warningAtValue([...patch, key], message, offset + at) };
-      });
-    }),
-  );
-}
-
-function placeIn(
+/** `at`: the offset of what only the sandbox evaluates. */
+export function placeIn(
   program: Program,
   isLocalOn: boolean,
 ): { readonly place: Place; readonly message: string; readonly at: number } {

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { capturedRun } from '../captured-run.ts';
+import { capturedRun } from '../../cli/captured-run.ts';
 import { hostNameShort } from '../../../src/syncer/translate/names.ts';
 import { testFolder } from '../../support/test-folder.ts';
 

@@ -2,14 +2,14 @@
 
 import { systemClock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
-import type { Config } from '../../syncer/config/config.ts';
-import { compileKinds, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
-import { referencesIn } from '../../syncer/patch/reference-parts.ts';
-import { tracePatches } from '../../syncer/patch/trace.ts';
-import type { Direction } from '../../syncer/patch/types.ts';
+import type { Config } from '../config/config.ts';
+import { compileKinds, syncedKinds } from '../kinds/synced-kinds.ts';
+import { referencesIn } from '../patch/reference-parts.ts';
+import { tracePatches } from '../patch/trace.ts';
+import type { Direction } from '../patch/types.ts';
 import { createSandbox } from '../../expressions/sandbox.ts';
-import { sandboxSettings } from '../../syncer/translation.ts';
-import { reportingPipeline, type Application } from '../../syncer/rehearsal/pipelines.ts';
+import { sandboxSettings } from '../translation.ts';
+import { reportingPipeline, type Application } from './pipelines.ts';
 import { compileExpression } from '../../expressions/front-end/compile-expression.ts';
 import type { EvaluateRequest, Evaluator, Program, ProgramId } from '../../expressions/types.ts';
 import { parseExpression, parseFilter, type ParsedExpression } from '../../expressions/front-end/parse.ts';

@@ -1,10 +1,10 @@
 /** Values on which `validate` tries an expression: one that fails on all of them fails on every object. */
 
-import type { JsonObject, JsonValue } from '../base/json.ts';
-import { sampleValues } from '../syncer/patch/check-patch.ts';
-import type { CompiledPatch } from '../syncer/patch/compile.ts';
-import { valuesOf } from '../syncer/patch/walk.ts';
-import type { EvaluateError } from '../expressions/types.ts';
+import type { JsonObject, JsonValue } from '../../base/json.ts';
+import { sampleValues } from '../patch/check-patch.ts';
+import type { CompiledPatch } from '../patch/compile.ts';
+import { valuesOf } from '../patch/walk.ts';
+import type { EvaluateError } from '../../expressions/types.ts';
 
 export interface Trial {
   readonly values: readonly JsonValue[];

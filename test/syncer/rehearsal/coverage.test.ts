@@ -2,8 +2,8 @@
 
 import { rmSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
-import { capturedRun } from '../captured-run.ts';
-import { type JsonReport, VIRTUAL_WEB, folder, folderWith, oneCase } from './case-files.ts';
+import { capturedRun } from '../../cli/captured-run.ts';
+import { type JsonReport, VIRTUAL_WEB, folder, folderWith, oneCase } from '../../cli/test/case-files.ts';
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
