@@ -11,12 +11,7 @@ import { systemRandom } from '../base/random.ts';
 import { createInformer, type InformerMetrics } from '../kube/informer/informer.ts';
 import { asJson, asObject, objectKey, type KubeObject, type Resource } from '../kube/object.ts';
 import type { CacheEvent, ClusterName, Lister, WatchClient } from '../kube/types.ts';
-import {
-  OBJECT_KIND,
-  OBJECT_NAME,
-  OBJECT_NAMESPACE,
-  withoutBookkeeping,
-} from '../syncer/translate/bookkeeping.ts';
+import { statedOrigin, withoutBookkeeping } from '../syncer/translate/bookkeeping.ts';
 import type { ActivityEntry } from './demo-activity.ts';
 import type { State } from '../syncer/rehearsal/object-status.ts';
 import { printObject } from '../cli/output/objects.ts';
@@ -262,9 +257,9 @@ function hostOnly(kind: string, key: string): PairRow {
 }
 
 /** The id of the virtual object of a copy; undefined: it is not a copy. */
-function originOf(kind: string, { metadata: { annotations = {} } }: KubeObject): string | undefined {
-  if (annotations[OBJECT_KIND] === undefined) return undefined;
-  return `${kind} ${annotations[OBJECT_NAMESPACE]}/${annotations[OBJECT_NAME]}`;
+function originOf(kind: string, object: KubeObject): string | undefined {
+  const key = statedOrigin(object);
+  return key === undefined ? undefined : `${kind} ${key}`;
 }
 
 function clusterOf(body: JsonObject): ClusterName {

@@ -16,14 +16,13 @@ import {
   CONFIG_MAPS,
   ENDPOINT_SLICES,
   ENDPOINTS,
-  type KubeObject,
   NAMESPACES,
   objectKey,
   SERVICES,
 } from '../kube/object.ts';
 import { sleep, systemClock } from '../base/clock.ts';
 import { fileProblem, TerminalError } from '../base/errors.ts';
-import { OBJECT_NAME, OBJECT_NAMESPACE } from '../syncer/translate/bookkeeping.ts';
+import { statedOrigin } from '../syncer/translate/bookkeeping.ts';
 import { tell, type ExitWith } from '../cli/output/terminal.ts';
 import { formatListing, outputOption } from '../cli/output/listing.ts';
 import {
@@ -192,7 +191,7 @@ async function showOnce(
   const deadlineMs = systemClock.monotonicMs() + SETTLE_MAX_MS;
   for (;;) {
     const { items } = await host.list(ENDPOINTS, { namespace: DEMO_HOST_NAMESPACE });
-    const copies = new Map(items.map((copy) => [originOf(copy), copy]));
+    const copies = new Map(items.map((copy) => [statedOrigin(copy) ?? '', copy]));
     if (expected.every((key) => copies.has(key) && activity.latencyMs(key) !== undefined)) {
       process.stdout.write(formatListing(listSamples(DEMO_SAMPLES, copies, activity), output));
       return 0;
@@ -203,10 +202,6 @@ async function showOnce(
     }
     await sleep(systemClock, 20, signal);
   }
-}
-
-function originOf({ metadata: { annotations } }: KubeObject): string {
-  return `${annotations?.[OBJECT_NAMESPACE]}/${annotations?.[OBJECT_NAME]}`;
 }
 
 const WARM_UP_MAX_MS = 10_000;

@@ -28,7 +28,7 @@ import {
   type Rendered,
 } from '../syncer/rehearsal/files.ts';
 import { PatchError, type ConfigProblem } from '../base/errors.ts';
-import { OBJECT_NAME, OBJECT_NAMESPACE, withoutBookkeeping } from '../syncer/translate/bookkeeping.ts';
+import { statedOrigin, withoutBookkeeping } from '../syncer/translate/bookkeeping.ts';
 import type { ObjectRules } from '../cli/output/object-problems.ts';
 import { parseObjects, printObject } from '../cli/output/objects.ts';
 import { apiDefaults } from '../cli/offline/api-defaults.ts';
@@ -271,9 +271,9 @@ function describeRendered(
 }
 
 /** The other is the virtual object itself, or its copy. */
-function isPair(virtual: KubeObject, { apiVersion = '', kind = '', metadata }: KubeObject): boolean {
-  const { annotations = {}, name, namespace = '' } = metadata;
-  const key = `${annotations[OBJECT_NAMESPACE] ?? namespace}/${annotations[OBJECT_NAME] ?? name}`;
+function isPair(virtual: KubeObject, object: KubeObject): boolean {
+  const { apiVersion = '', kind = '' } = object;
+  const key = statedOrigin(object) ?? objectKey(object);
   return isOfKind(virtual, { group: groupOf(apiVersion), kind }) && objectKey(virtual) === key;
 }
 

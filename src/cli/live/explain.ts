@@ -20,17 +20,9 @@ import { reaching } from '../../syncer/rehearsal/requests.ts';
 import { readSnapshot, planSnapshot } from './snapshot.ts';
 import type { Snapshot, WorldPlan } from '../../syncer/rehearsal/snapshot.ts';
 import { findTarget } from './find-target.ts';
-import { reportingPipeline, type Application, KeptSandbox } from '../../syncer/rehearsal/pipelines.ts';
 import { ageOf } from './status.ts';
 import { rowOf, type ObjectRow, type Target } from '../../syncer/rehearsal/status-rows.ts';
-import {
-  stagesOf,
-  writesOf,
-  type MergeStage,
-  type PatchStage,
-  type Stages,
-  type WriteStage,
-} from '../../syncer/rehearsal/stages.ts';
+import { StageRecorder, writesOf, type Stages } from '../../syncer/rehearsal/stages.ts';
 
 interface ExplainFlags {
   readonly host?: boolean;
@@ -70,12 +62,8 @@ async function explain(connection: Connection, name: string, flags: ExplainFlags
     return 1;
   }
   const { config } = snapshot;
-  const applications: Application[] = [];
-  await using sandbox = new KeptSandbox();
-  const plan = await planSnapshot(snapshot, {
-    sandbox,
-    createPipeline: reportingPipeline((application) => applications.push(application)),
-  });
+  await using recorder = new StageRecorder();
+  const plan = await planSnapshot(snapshot, recorder);
   const kind = flags.kind === undefined ? undefined : knownKind(flags.kind);
   const isHost = flags.host === true;
   const key = isHost && !name.includes('/') ? `${config.host.namespace}/${name}` : name;
@@ -86,7 +74,7 @@ async function explain(connection: Connection, name: string, flags: ExplainFlags
       : 'exists neither in the virtual cluster nor on the host';
     throw new TerminalError(`${kind === undefined ? 'object' : formatKind(kind)} "${key}" ${where}`);
   }
-  const explanation = await explanationOf(connection, plan, target, { missing, applications });
+  const explanation = await explanationOf(connection, plan, target, { missing, recorder });
   const { output } = flags;
   process.stdout.write(
     output === 'text' ? formatExplanation(explanation) : formatJson(asJsonObject(explanation), output),
@@ -120,7 +108,7 @@ async function snapshotOrMissing(
 interface Explanation extends ObjectRow {
   /** Undefined for an object that is imported, or is no copy. */
   readonly stages: Stages | undefined;
-  readonly write: WriteStage[];
+  readonly write: Stages['write'];
   readonly events: readonly ReportedEvent[];
   readonly lease: DaemonFacts['lease'];
   /** When it was read. */
@@ -131,7 +119,7 @@ async function explanationOf(
   { clusters }: Connection,
   plan: WorldPlan,
   target: Target,
-  seen: { readonly missing: readonly string[]; readonly applications: readonly Application[] },
+  { missing, recorder }: { readonly missing: readonly string[]; readonly recorder: StageRecorder },
 ): Promise<Explanation> {
   const { config } = plan.snapshot;
   const nowMs = systemClock.now();
@@ -139,10 +127,10 @@ async function explanationOf(
   const { namespace = '', uid = '' } =
     (target.kind === 'object' ? target.plan.seen.virtual : undefined)?.metadata ?? {};
   const events = uid === '' ? [] : ((await readEvents(clusters.virtual, namespace)).get(uid) ?? []);
-  const facts = { ...factsOf(plan, { ...daemon, nowMs }), events, missingRights: seen.missing };
+  const facts = { ...factsOf(plan, { ...daemon, nowMs }), events, missingRights: missing };
   return {
     ...rowOf(target, facts, config),
-    stages: target.kind === 'object' ? await stagesOf(target.plan, seen.applications) : undefined,
+    stages: target.kind === 'object' ? await recorder.stagesOf(target.plan) : undefined,
     write: target.kind === 'other' ? [] : writesOf(target.plan.changes),
     events,
     lease: daemon.lease,
@@ -207,7 +195,7 @@ function addStages(
 }
 
 function patchLines(
-  { direction, path, matches, nearest, error, action }: PatchStage,
+  { direction, path, matches, nearest, error, action }: Stages['patches'][number],
   sentence: string,
 ): string[] {
   const back = direction === 'toVirtual' ? ' (host to virtual)' : '';
@@ -223,13 +211,13 @@ function patchLines(
   return matches.map((match) => `${match.path}: ${value(match.before)} -> ${value(match.after)}${back}`);
 }
 
-function mergeLine({ path, winner, before, after }: MergeStage): string {
+function mergeLine({ path, winner, before, after }: Stages['merge'][number]): string {
   const other = winner === 'virtual' ? 'host' : 'virtual object';
   const side = winner === 'virtual' ? 'the virtual object' : 'the host';
   return `${path}: ${side} wins; on the ${other} ${value(before)} -> ${value(after)}`;
 }
 
-function writeLine({ cluster, verb, kind, object, reason }: WriteStage): string {
+function writeLine({ cluster, verb, kind, object, reason }: Stages['write'][number]): string {
   return `${verb} ${kind} ${object} in the ${cluster} cluster: ${reason}`;
 }
 

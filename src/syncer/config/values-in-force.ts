@@ -1,4 +1,4 @@
-/** Where vCluster runs with other values than those of its Helm release. Pure. */
+/** What vCluster's values say of the sync, and where vCluster runs with other values than those of its Helm release. Pure. */
 
 import {
   isJsonObject,
@@ -8,9 +8,24 @@ import {
   ownValue,
   setOwn,
 } from '../../base/json.ts';
-import { type ConfigPath, formatPath } from '../../config-file/finding.ts';
+import { type ConfigPath, Fields, formatPath } from '../../config-file/finding.ts';
 import { vclusterDefaults } from '../../shared-config/vcluster-values.ts';
 import { withoutEmptyKeys } from '../../config-file/merge.ts';
+import { SHARED_KEYS, type SharedKey } from '../kinds/synced-kinds.ts';
+import type { PatchConfig } from '../patch/patch-schema.ts';
+import { patchesIn } from './patch-rules.ts';
+
+/** The keys of the kinds that vCluster syncs by its values, which have no empty keys. */
+export function syncedByVcluster(vcluster: JsonObject): readonly string[] {
+  const [theirs, defaults] = [new Fields(vcluster), new Fields(vclusterDefaults())];
+  const isOn = (name: string): boolean => theirs.isOn(name, defaults.isOn(name));
+  return SHARED_KEYS.filter((key) => isOn(`sync.toHost.${key}.enabled`));
+}
+
+/** The patches in the values; entries that are not patches are omitted. */
+export function patchesOfValues(values: JsonObject, key: SharedKey): PatchConfig[] {
+  return patchesIn(new Fields(values).value(`sync.toHost.${key}.patches`));
+}
 
 export interface ValueDifference {
   readonly path: ConfigPath;

@@ -23,7 +23,7 @@ import {
   type StringMap,
 } from '../../kube/object.ts';
 import { guessedResource } from '../kinds/guessed-resource.ts';
-import type { SyncedKind } from '../kinds/kind.ts';
+import { NO_EFFECT, type SyncedKind } from '../kinds/kind.ts';
 import { syncedKinds } from '../kinds/synced-kinds.ts';
 import { createPatchPipeline, type PipelineOptions } from '../patch/pipeline.ts';
 import type { PatchPipeline } from '../patch/types.ts';
@@ -83,6 +83,8 @@ export interface OfflineOptions {
 export interface RenderedWorld {
   readonly rendered: readonly Rendered[];
   readonly events: Rehearsal['events'];
+  /** What the tenant would be told of copies that nothing can use, as `Endpoints shop/web: …`. */
+  readonly notes: readonly string[];
   /** Referenced objects that are in no file, as `Secret "shop/tls"`. */
   readonly missing: readonly string[];
   readonly pipelines: readonly KindPipeline[];
@@ -169,9 +171,17 @@ function renderedWorld(
   return {
     rendered: inOrder(rendered, rehearsal, parts),
     events: rehearsal.events,
+    notes: notesOf(rehearsal),
     missing: missingReferences(rehearsal),
     pipelines,
   };
+}
+
+function notesOf({ events }: Rehearsal): readonly string[] {
+  const notes = events.flatMap(({ reason, regarding, resource, note }) =>
+    reason === NO_EFFECT.reason ? [`${resource.kind} ${objectKey(regarding)}: ${note}`] : [],
+  );
+  return [...new Set(notes)];
 }
 
 /** Of one object. `before` and `after` a sync: the object that is written; `absent`: why there is none afterwards. */

@@ -4,23 +4,37 @@ import { systemClock } from '../../base/clock.ts';
 import { describePatchError, PatchError } from '../../base/errors.ts';
 import { type JsonValue, valueAt } from '../../base/json.ts';
 import { asObject, keyOf, parseKey, type KubeObject } from '../../kube/object.ts';
+import { stringMapOf } from '../../kube/string-map.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
 import { tracePatches, type TracedPatch } from '../patch/trace.ts';
 import type { Direction } from '../patch/types.ts';
 import { isOptedOut, isOverOwnCopy } from '../reconcile/decide.ts';
 import { withoutBookkeeping } from '../translate/bookkeeping.ts';
 import { memberEquals, memberOf } from '../translate/content.ts';
-import { stringMapOf } from '../translate/labels.ts';
-import type { Application } from './pipelines.ts';
+import { KeptSandbox, reportingPipeline, type Application } from './pipelines.ts';
 import type { Change, ObjectPlan } from './rehearsal.ts';
 
-export type PatchStage = ReturnType<typeof patchStage>;
-export type MergeStage = ReturnType<typeof mergeOf>[number];
-export type WriteStage = ReturnType<typeof writesOf>[number];
 export type Stages = Awaited<ReturnType<typeof stagesOf>>;
 
+/** Records what the patches of one rehearsal run on, and traces those of an object after it. */
+export class StageRecorder implements AsyncDisposable {
+  /** Of the rehearsal, and of the traces after it. */
+  readonly sandbox = new KeptSandbox();
+  readonly #applications: Application[] = [];
+
+  readonly createPipeline = reportingPipeline((application) => this.#applications.push(application));
+
+  stagesOf(plan: ObjectPlan): Promise<Stages> {
+    return stagesOf(plan, this.#applications);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.sandbox[Symbol.asyncDispose]();
+  }
+}
+
 /** `applications`: of the rehearsal that the plan is from, in their order. */
-export async function stagesOf(plan: ObjectPlan, applications: readonly Application[]) {
+async function stagesOf(plan: ObjectPlan, applications: readonly Application[]) {
   const { seen, decision, changes } = plan;
   const isSynced = decision.kind === 'create' || decision.kind === 'takeOver' || isOverOwnCopy(decision);
   const first = (direction: Direction): Application | undefined =>

@@ -3,14 +3,17 @@
 
 import {
   gvkString,
+  keyOf,
   type GroupVersionKind,
   type KubeObject,
   type NamespacedName,
+  type ObjectKey,
   type ObjectMeta,
   type StringMap,
 } from '../../kube/object.ts';
+import { stringMapOf, pick } from '../../kube/string-map.ts';
 import { ownValue } from '../../base/json.ts';
-import { isBookkeepingLabel, MANAGED_BY_LABEL, pick, stringMapOf } from './labels.ts';
+import { isBookkeepingLabel, MANAGED_BY_LABEL } from './labels.ts';
 import type { NameTranslator, Ownership } from './types.ts';
 
 /** In `managedFields`. */
@@ -68,6 +71,12 @@ export function hasBookkeeping({ metadata: { annotations, labels } }: KubeObject
     Object.keys(labels ?? {}).some(isBookkeepingLabel) ||
     Object.keys(annotations ?? {}).some(isBookkeepingAnnotation)
   );
+}
+
+/** The key of the virtual object that a copy says it was made from, whether or not that is true; undefined: it says none. */
+export function statedOrigin({ metadata: { annotations = {} } }: KubeObject): ObjectKey | undefined {
+  const { [OBJECT_NAME]: name, [OBJECT_NAMESPACE]: namespace } = annotations;
+  return name === undefined || namespace === undefined ? undefined : keyOf({ namespace, name });
 }
 
 /** Annotations that identify a copy, without those that depend on the merge ({@link MANAGED_ANNOTATIONS}, {@link LAST_SYNCED}). */

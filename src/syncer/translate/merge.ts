@@ -1,6 +1,7 @@
 /** The three-way merge of a pair: every annotation, label and path is planned first, then the plans become the objects that both sides hold. */
 
 import { asJson, type KubeObject, type ObjectMeta, type StringMap } from '../../kube/object.ts';
+import { stringMapOf, pick } from '../../kube/string-map.ts';
 import { jsonEquals, setOwn, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import {
   isBookkeepingAnnotation,
@@ -12,7 +13,7 @@ import {
 } from './bookkeeping.ts';
 import { memberOf, NO_CONTENT, withMembers } from './content.ts';
 import { carryMetadata } from './forge.ts';
-import { isBookkeepingLabel, pick, stringMapOf, virtualOnlyLabels } from './labels.ts';
+import { isBookkeepingLabel, virtualOnlyLabels } from './labels.ts';
 import {
   ANNOTATION_BYTES_MAX,
   type Arrival,
