@@ -14,7 +14,6 @@ import type { JsonObject, JsonValue } from '../base/json.ts';
 import { configJsonSchema } from '../cli/config/schema.ts';
 import { apiVersionOf } from '../kube/object.ts';
 import { isSharedKey, SYNCABLE_KINDS } from '../syncer/kinds/synced-kinds.ts';
-import type { PatchConfig } from '../syncer/patch/patch-schema.ts';
 import { printObject } from '../cli/output/objects.ts';
 import { stopSignals } from '../cli/process-lifecycle.ts';
 
@@ -175,6 +174,6 @@ function configuredPatches({ sync, services }: Config): JsonObject | undefined {
   };
 }
 
-function plain({ enabled, patches }: { enabled: boolean; patches: readonly PatchConfig[] }) {
+function plain({ enabled, patches }: Config['sync']['endpoints']) {
   return { enabled, patches: patches as unknown as JsonValue }; // as the file has them
 }

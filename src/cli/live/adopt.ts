@@ -7,8 +7,7 @@ import { adoptCopies } from '../../syncer/virtual-identity.ts';
 import { addConfigOptions } from '../config-options.ts';
 import type { ExitWith } from '../output/terminal.ts';
 import { withConnection } from './hosted.ts';
-import { reaching } from '../../syncer/rehearsal/requests.ts';
-import type { Connection } from '../../syncer/rehearsal/connection.ts';
+import { reaching, type Connection } from '../../syncer/rehearsal/connection.ts';
 
 export function define(command: Command, exitWith: ExitWith): void {
   addConfigOptions(command);

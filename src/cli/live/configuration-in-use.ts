@@ -15,7 +15,7 @@ import { isForbidden } from '../../kube/status-error.ts';
 import type { ClusterClient } from '../../kube/types.ts';
 import { CONFIGURATION_TEXT } from '../../syncer/leadership.ts';
 import { hasBookkeeping } from '../../syncer/translate/bookkeeping.ts';
-import { listAll } from '../../syncer/rehearsal/requests.ts';
+import { listAll } from '../../syncer/rehearsal/connection.ts';
 
 /** The namespace of the fleet that syncs, or has synced, the vCluster of this Lease; '' if none has. The owner of its namespace can write it, a tenant cannot. */
 export function fleetOf(lease: KubeObject | undefined): string {

@@ -12,8 +12,7 @@ import { formatKind, isOfKnownKind, reportUnknownKind, knownKind, nameProblem } 
 import { readDaemon } from './reports.ts';
 import { printObject } from '../output/objects.ts';
 import { withoutBookkeeping } from '../../syncer/translate/bookkeeping.ts';
-import type { Connection } from '../../syncer/rehearsal/connection.ts';
-import { reaching } from '../../syncer/rehearsal/requests.ts';
+import { type Connection, reaching } from '../../syncer/rehearsal/connection.ts';
 import { readSnapshot, planSnapshot } from './snapshot.ts';
 import type { WorldPlan } from '../../syncer/rehearsal/snapshot.ts';
 import { copiesLeft } from '../../syncer/copies-left.ts';

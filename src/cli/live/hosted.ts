@@ -35,13 +35,18 @@ import {
 } from '../../kube/object.ts';
 import { ignoreNotFound } from '../../kube/status-error.ts';
 import type { ClusterClient } from '../../kube/types.ts';
-import { hostClient, type Connection } from '../../syncer/rehearsal/connection.ts';
+import {
+  hostClient,
+  type Connection,
+  listAll,
+  reaching,
+  UnreachableError,
+} from '../../syncer/rehearsal/connection.ts';
 import { programParts } from '../installation.ts';
 import { HELP_GROUP, loaderInput } from '../config-options.ts';
 import { allowed, findConfiguration, fleetOf, textHashes } from './configuration-in-use.ts';
 import { readFleetNote } from './reports.ts';
 import { connect, type LiveConfig } from './snapshot.ts';
-import { listAll, reaching, UnreachableError } from '../../syncer/rehearsal/requests.ts';
 import { reportProblems, tell } from '../output/terminal.ts';
 import type { Config, FleetConfig } from '../../syncer/config/config.ts';
 import { decideMember, isSelected, memberSelector, type MemberDecision } from '../../fleet/decide-member.ts';

@@ -11,7 +11,7 @@ import { ignoreNotFound, isForbidden, isNotFound, StatusError } from '../../kube
 import type { ClusterClient } from '../../kube/types.ts';
 import { CONFIGURATION, leaseName } from '../../syncer/leadership.ts';
 import type { DaemonFacts, ReportedEvent } from '../../syncer/rehearsal/object-status.ts';
-import { listAll } from '../../syncer/rehearsal/requests.ts';
+import { listAll } from '../../syncer/rehearsal/connection.ts';
 
 const CONTROLLER = 'endpoint-syncer/controller';
 

@@ -20,8 +20,7 @@ import { namedVirtual, VIRTUAL_NAMESPACE } from '../translate/bookkeeping.ts';
 import { CONTROLLED_BY, MANAGED_BY_LABEL } from '../translate/labels.ts';
 import { recordOf } from '../translate/last-synced.ts';
 import { createTranslators } from '../translation.ts';
-import type { Connection } from './connection.ts';
-import { reaching } from './requests.ts';
+import { type Connection, reaching } from './connection.ts';
 import { objectsOf, type Snapshot, type WorldPlan } from './snapshot.ts';
 
 export interface CreatedObject {

@@ -31,10 +31,9 @@ import { hostNamespaces } from '../translate/namespace-mappings.ts';
 import type { NameTranslator } from '../translate/types.ts';
 import { createTranslators } from '../translation.ts';
 import { readIdentity, readIfAllowed, type Identity } from '../virtual-identity.ts';
-import type { Connection } from './connection.ts';
+import { type Connection, listAll, reaching } from './connection.ts';
 import type { KeptSandbox } from './pipelines.ts';
 import { rehearse, type Collection, type Rehearsal, type RehearsalInput } from './rehearsal.ts';
-import { listAll, reaching } from './requests.ts';
 
 /** One kind in both clusters. */
 export interface KindSnapshot {

@@ -1,9 +1,8 @@
 /** What live commands say when an API server refuses a request: which cluster, why, and what to do. */
 
 import { expect, test } from 'vitest';
-import { listAll, reaching } from '../../../src/syncer/rehearsal/requests.ts';
+import { listAll, reaching, type Connection } from '../../../src/syncer/rehearsal/connection.ts';
 import { readSnapshot } from '../../../src/cli/live/snapshot.ts';
-import type { Connection } from '../../../src/syncer/rehearsal/connection.ts';
 import { ENDPOINTS, NAMESPACES, type Resource } from '../../../src/kube/object.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import { TransportError, type ClusterClient } from '../../../src/kube/types.ts';
