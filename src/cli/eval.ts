@@ -31,7 +31,7 @@ import type {
   Sandbox,
   VclusterContext,
 } from '../expressions/types.ts';
-import { declinedBy, IN_DAEMON, inSandbox, type Declined, type Place } from '../expressions/places.ts';
+import { declinedBy, describePlace, type Declined, type Place } from '../expressions/places.ts';
 
 const DEFAULT_NAME = 'my-vcluster';
 
@@ -98,13 +98,6 @@ async function runOne(expression: string, command: Command, flags: EvalFlags): P
   return print(await session.evaluate(input));
 }
 
-function describePlace({ place, declined }: Evaluated): string {
-  if (place === 'daemon') return IN_DAEMON;
-  if (declined === undefined) return inSandbox('it on these inputs');
-  const { construct, line, column } = declined;
-  return `${inSandbox(construct)} (line ${line}, column ${column})`;
-}
-
 async function configuredVcluster(command: Command): Promise<JsonObject> {
   const { config } = await loadConfig(loaderInput(command));
   return { name: config.name, namespace: config.host.namespace, config: config.vclusterValues };
@@ -118,7 +111,7 @@ function withName({ vcluster, objects }: EvalContext): EvalContext {
 }
 
 function print(outcome: EvalOutcome): number {
-  if ('place' in outcome) tell(describePlace(outcome));
+  if ('place' in outcome) tell(describePlace(outcome.place, outcome.declined));
   if ('error' in outcome) {
     const { kind, message, line, column } = outcome.error;
     const place = line === undefined ? '' : ` (line ${line}, column ${column ?? 1})`;

@@ -34,10 +34,18 @@ export function placeIn(
   return { place: 'sandbox', message, at: local.start };
 }
 
-export const IN_DAEMON = 'evaluated in the daemon';
+const IN_DAEMON = 'evaluated in the daemon';
+
+/** Of one evaluation. `declined` undefined in the sandbox: the inputs alone decided. */
+export function describePlace(place: Place, declined: Declined | undefined): string {
+  if (place === 'daemon') return IN_DAEMON;
+  if (declined === undefined) return inSandbox('it on these inputs');
+  const { construct, line, column } = declined;
+  return `${inSandbox(construct)} (line ${line}, column ${column})`;
+}
 
 /** `what`: a construct of the expression, or what else the daemon declined. */
-export function inSandbox(what: string): string {
+function inSandbox(what: string): string {
   const line = what.replaceAll(/\s+/g, ' ');
   const shown = line.length > SHOWN_MAX ? `${line.slice(0, SHOWN_MAX)}…` : line;
   return `evaluated in the sandbox: the daemon does not evaluate ${shown}`;
