@@ -2,8 +2,8 @@
 
 import { allowEverything } from '../../apiserver/request/request-info.ts';
 import { builtInKinds } from '../../embedded-cluster/kinds/built-in-kinds.ts';
-import { copyOf, qualifiedPlural } from '../../kube/memory-cluster.ts';
-import { asJson, type KubeObject } from '../../kube/object.ts';
+import { qualifiedPlural } from '../../kube/memory-cluster.ts';
+import { asJson, cloneObject, type KubeObject } from '../../kube/object.ts';
 
 /** Objects of kinds that are not built in are unchanged. */
 export function apiDefaults(): (plural: string, object: KubeObject) => KubeObject {
@@ -11,7 +11,7 @@ export function apiDefaults(): (plural: string, object: KubeObject) => KubeObjec
   return (plural, object) => {
     const kind = kinds.get(plural);
     if (kind === undefined) return object;
-    const copy = copyOf(object);
+    const copy = cloneObject(object);
     kind.applyDefaults(asJson(copy));
     return copy;
   };

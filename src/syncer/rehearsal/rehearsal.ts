@@ -224,7 +224,7 @@ class Recorder implements SyncListener {
 
   written(cluster: ClusterName, resource: Resource, key: ObjectKey, reason: string): void {
     this.writes += 1;
-    this.#reasons.set(placeOf(cluster, resource, key), reason);
+    this.#reasons.set(changeId(cluster, resource, key), reason);
   }
 
   event(regarding: KubeObject, resource: Resource, event: RecordedEvent): void {
@@ -313,9 +313,9 @@ function placesOfObject({
   const isOwn = ownership?.kind === 'ours' && keyOf(ownership.virtual) === key;
   const hasTarget = isOwn || !['ignore', 'refuse'].includes(decision.kind);
   return [
-    ...strays.map((stray) => placeOf('host', resource, objectKey(stray))),
-    placeOf('virtual', resource, key),
-    ...(hasTarget && target !== undefined ? [placeOf('host', resource, keyOf(target))] : []),
+    ...strays.map((stray) => changeId('host', resource, objectKey(stray))),
+    changeId('virtual', resource, key),
+    ...(hasTarget && target !== undefined ? [changeId('host', resource, keyOf(target))] : []),
   ];
 }
 
@@ -324,9 +324,9 @@ function placesOfReference({ seen, decision }: Omit<ReferencePlan, 'changes'>): 
   const isToHost = decision.action === 'to-host' && target !== undefined;
   const isToVirtual = decision.action === 'to-virtual' || imported !== undefined;
   return [
-    ...ours.map((copy) => placeOf('host', kind.host, objectKey(copy))),
-    ...(isToVirtual ? [placeOf('virtual', kind.virtual, keyOf(virtual))] : []),
-    ...(isToHost ? [placeOf('host', kind.host, keyOf(target))] : []),
+    ...ours.map((copy) => changeId('host', kind.host, objectKey(copy))),
+    ...(isToVirtual ? [changeId('virtual', kind.virtual, keyOf(virtual))] : []),
+    ...(isToHost ? [changeId('host', kind.host, keyOf(target))] : []),
   ];
 }
 
@@ -337,12 +337,14 @@ function statesOf(cluster: MemoryCluster, { clusters }: RehearsalInput): States 
     clusters[cluster.name].flatMap(({ resource }) =>
       cluster
         .list(qualifiedPlural(resource))
-        .map((object) => [placeOf(cluster.name, resource, objectKey(object)), { resource, object }] as const),
+        .map(
+          (object) => [changeId(cluster.name, resource, objectKey(object)), { resource, object }] as const,
+        ),
     ),
   );
 }
 
-function placeOf(cluster: ClusterName, resource: Resource, key: ObjectKey): string {
+function changeId(cluster: ClusterName, resource: Resource, key: ObjectKey): string {
   return `${cluster} ${qualifiedPlural(resource)} ${key}`;
 }
 
