@@ -9,7 +9,8 @@ import type { ClusterName } from '../kube/types.ts';
 import { fleetRights, memberRights } from '../fleet/rights.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 import { type ExitWith, usageError, tell } from './output/terminal.ts';
-import { allRights, companionRights, openKinds, type Right } from '../syncer/rights.ts';
+import { allRights, openKinds } from '../syncer/rehearsal/all-rights.ts';
+import { companionRights, type Right } from '../syncer/rights.ts';
 
 interface RbacOptions {
   readonly cluster?: ClusterName;
