@@ -13,11 +13,11 @@ import { parseConfig, type ParseResult } from './config/parse.ts';
 import { syntaxProblems } from '../config-file/source-file.ts';
 import {
   patchesOfValues,
-  syncedByVcluster,
   valuesInForce,
   type ValueDifference,
   type ValuesInForce,
 } from '../syncer/config/values-in-force.ts';
+import { syncedByVcluster } from '../syncer/config/warnings.ts';
 import { mergeConfig, withoutEmptyKeys } from '../config-file/merge.ts';
 import { valuesFindings, vclusterDefaults } from '../shared-config/vcluster-values.ts';
 import { kindsAt, migrationOf, SHARED_KEYS, type SharedKey } from '../syncer/kinds/synced-kinds.ts';

@@ -2,7 +2,7 @@
 
 import type { Logger } from '../base/logger.ts';
 import type { Config } from '../syncer/config/config.ts';
-import { createDiscovery } from '../kube/discovery.ts';
+import { CachingDiscovery } from '../kube/discovery.ts';
 import { LEASES } from '../kube/lease.ts';
 import { asJson, keyOf, type KubeObject, type NamespacedName, type Resource } from '../kube/object.ts';
 import { textAt } from '../base/json.ts';
@@ -43,7 +43,7 @@ export async function removeCopies(options: RemovalOptions): Promise<void> {
     }
   };
   for (const resource of SYNCABLE_RESOURCES) await remove(resource);
-  const discovery = createDiscovery(client);
+  const discovery = new CachingDiscovery(client);
   for (const { apiVersion, kind } of kinds.values()) {
     try {
       await remove(await discovery.resolveNamespaced(apiVersion, kind, { signal }));

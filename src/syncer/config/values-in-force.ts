@@ -1,4 +1,4 @@
-/** What vCluster's values say of the sync, and where vCluster runs with other values than those of its Helm release. Pure. */
+/** The patches in vCluster's values, and where vCluster runs with other values than those of its Helm release. Pure. */
 
 import {
   isJsonObject,
@@ -11,16 +11,9 @@ import {
 import { type ConfigPath, Fields, formatPath } from '../../config-file/finding.ts';
 import { vclusterDefaults } from '../../shared-config/vcluster-values.ts';
 import { withoutEmptyKeys } from '../../config-file/merge.ts';
-import { SHARED_KEYS, type SharedKey } from '../kinds/synced-kinds.ts';
+import type { SharedKey } from '../kinds/synced-kinds.ts';
 import type { PatchConfig } from '../patch/patch-schema.ts';
 import { patchesIn } from './patch-rules.ts';
-
-/** The keys of the kinds that vCluster syncs by its values, which have no empty keys. */
-export function syncedByVcluster(vcluster: JsonObject): readonly string[] {
-  const [theirs, defaults] = [new Fields(vcluster), new Fields(vclusterDefaults())];
-  const isOn = (name: string): boolean => theirs.isOn(name, defaults.isOn(name));
-  return SHARED_KEYS.filter((key) => isOn(`sync.toHost.${key}.enabled`));
-}
 
 /** The patches in the values; entries that are not patches are omitted. */
 export function patchesOfValues(values: JsonObject, key: SharedKey): PatchConfig[] {

@@ -13,9 +13,9 @@ import {
 import { knownKeys } from '../../config-file/schema-check.ts';
 import { keyMatcher } from '../../kube/names.ts';
 import { misspeltKeys, misspeltSections } from '../../shared-config/shared.ts';
+import { vclusterDefaults } from '../../shared-config/vcluster-values.ts';
 import { isSharedKey, kindsAt, SHARED_KEYS } from '../kinds/synced-kinds.ts';
 import { syncSections } from './schema.ts';
-import { syncedByVcluster } from './values-in-force.ts';
 import { EXCLUDED_ANNOTATIONS } from './schema-syncer.ts';
 import { isEnabled, patchedKeys } from './sync-fields.ts';
 
@@ -41,6 +41,13 @@ export function configWarnings(
 }
 
 const FILES = ['endpointSyncer.virtual.kubeconfig', 'endpointSyncer.host.kubeconfig'];
+
+/** The keys of the kinds that vCluster syncs by its values, which have no empty keys. */
+export function syncedByVcluster(vcluster: JsonObject): readonly string[] {
+  const [theirs, defaults] = [new Fields(vcluster), new Fields(vclusterDefaults())];
+  const isOn = (name: string): boolean => theirs.isOn(name, defaults.isOn(name));
+  return SHARED_KEYS.filter((key) => isOn(`sync.toHost.${key}.enabled`));
+}
 
 /**
  * Objects that vCluster (by its values) and this program would both write. At a start, these are errors, unless

@@ -39,10 +39,6 @@ export function syncableKind(key: string | undefined): SyncableKind<SyncedKey> |
   return SYNCABLE_KINDS.find((kind) => kind.key === key);
 }
 
-export function migrationOf(key: SharedKey): SyncableKind['migration'] {
-  return syncableKind(key)?.migration;
-}
-
 /** As messages name the objects: the words of the key, such as EndpointSlices. */
 export function kindsAt(key: SharedKey): string {
   return `${key.charAt(0).toUpperCase()}${key.slice(1)}`;
@@ -181,4 +177,8 @@ export function compileKinds(
     programs += compiled.programs.length;
     return { kind, patches: compiled };
   });
+}
+
+export function migrationOf(key: SharedKey): SyncableKind['migration'] {
+  return syncableKind(key)?.migration;
 }
