@@ -6,7 +6,7 @@ import { readSnapshot } from '../../../src/cli/live/snapshot.ts';
 import { ENDPOINTS, NAMESPACES, type Resource } from '../../../src/kube/object.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import { TransportError, type ClusterClient } from '../../../src/kube/types.ts';
-import { configOf } from './memory-clusters.ts';
+import { configOf } from '../../cli/live/memory-clusters.ts';
 
 function status(code: number, message: string): StatusError {
   const common = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure' } as const;
