@@ -10,7 +10,7 @@ const SYSTEM = [
   'test/scenarios/embedded-{broken-kinds,live-commands,operation,shutdown}.test.ts',
   'test/syncer/config/one-more-field.test.ts',
   'test/cli/{api,compile-cache,eval,loaded-files,patch-warnings,process-lifecycle,run,wrong-inputs}.test.ts',
-  'test/cli/demo/demo.test.ts',
+  'test/showcase/demo.test.ts',
   'test/cli/live/absent-values.test.ts',
   'test/cli/test/*.test.ts',
   'test/apiserver/request/read-body.test.ts',

@@ -75,12 +75,12 @@ const outputs = await build([
   {
     ...OPTIONS,
     platform: 'browser',
-    input: join(SOURCE, 'cli/page/assets/main.js'),
+    input: join(SOURCE, 'showcase/assets/main.js'),
     output: { ...OUTPUT, dir: join(TARGET, 'assets'), codeSplitting: false },
   },
 ]);
 for (const name of ['page.html', 'page.css', 'examples.yaml'])
-  cpSync(join(SOURCE, 'cli/page/assets', name), join(TARGET, 'assets', name));
+  cpSync(join(SOURCE, 'showcase/assets', name), join(TARGET, 'assets', name));
 cpSync(join(SOURCE, 'shared-config/vcluster-defaults.json'), join(TARGET, 'vcluster-defaults.json'));
 mkdirSync(join(TARGET, 'guest'));
 for (const name of readdirSync(GUEST)) {

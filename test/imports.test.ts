@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { entriesOf } from './support/entries.ts';
 import { IMPORT_TABLE } from './support/import-table.ts';
 
 const SRC = join(import.meta.dirname, '..', 'src');
@@ -17,6 +18,8 @@ const RANKS: Record<string, Record<string, number>> = {
     config: 3,
     reconcile: 4,
     references: 5,
+    // Above what the product composes: commands read it, the daemon does not.
+    rehearsal: 10,
   },
   'access-keys': {
     identity: 1,
@@ -43,6 +46,23 @@ const RANKS: Record<string, Record<string, number>> = {
 };
 const TOP_RANK = 9;
 
+/**
+ * How many names other folders import from each product, and from each library with an inside: what a change in there may break. A change that
+ * needs fewer lowers the number; one that needs more has to say why, as its folder should do the work.
+ */
+const NAMES: Record<string, number> = {
+  syncer: 133,
+  apiserver: 120,
+  expressions: 35,
+  'shared-config': 27,
+  cli: 25,
+  fleet: 21,
+  'access-keys': 14,
+  'embedded-cluster': 3,
+};
+/** Libraries of small things, in which each name stands alone. */
+const UNCOUNTED = ['base', 'kube', 'config-file', 'main'];
+
 /** What runs in the sandbox child imports nothing of the daemon but types. */
 const GUEST = 'expressions/guest/';
 
@@ -55,6 +75,19 @@ function importsOf(file: string, { types = true } = {}): string[] {
   return [...text.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)]
     .map((match) => relative(SRC, normalize(join(SRC, dirname(file), match[1] ?? ''))))
     .filter((target) => !target.startsWith('..'));
+}
+
+/** `FILE NAME` of each name that a file imports from a file of another folder. */
+function foreignNames(file: string): string[] {
+  const source = readFileSync(join(SRC, file), 'utf8');
+  return [...source.matchAll(/import (?:type )?\{([^}]*)\} from '(\.[^']+)'/g)].flatMap(
+    ([, list = '', path = '']) => {
+      const target = relative(SRC, normalize(join(SRC, dirname(file), path)));
+      if (firstPart(target) === firstPart(file)) return [];
+      const names = list.split(',').map((name) => /^(?:type )?(\w+)/u.exec(name.trim())?.[1] ?? []);
+      return names.flat().map((name) => `${target} ${name}`);
+    },
+  );
 }
 
 /** The first part of a path, without the extension of a file. */
@@ -107,6 +140,26 @@ describe('imports', () => {
         return from === to || (IMPORT_TABLE[from] ?? []).includes(to);
       }),
     ).toEqual([]);
+  });
+
+  const folders = Object.keys(IMPORT_TABLE).filter((folder) => folder !== 'main');
+
+  test('a folder imports only entry files of others, and each entry is for another folder', () => {
+    const entries = new Set(folders.flatMap(entriesOf));
+    const isForeign = (from: string, to: string): boolean => firstPart(from) !== firstPart(to);
+    expect(violations((file, target) => !isForeign(file, target) || entries.has(target))).toEqual([]);
+    const used = new Set(
+      files.flatMap((file) => importsOf(file).filter((target) => isForeign(file, target))),
+    );
+    const counted = [...entries].filter((file) => !UNCOUNTED.includes(firstPart(file)));
+    expect(counted.filter((file) => !used.has(file))).toEqual([]);
+  });
+
+  test('the names that other folders import do not become more', () => {
+    const names = [...new Set(files.flatMap(foreignNames))].map(firstPart);
+    const counts = Object.keys(NAMES).map((folder) => [folder, names.filter((one) => one === folder).length]);
+    expect(Object.fromEntries(counts)).toEqual(NAMES);
+    expect(new Set(names).difference(new Set([...Object.keys(NAMES), ...UNCOUNTED]))).toEqual(new Set());
   });
 
   test.each(Object.entries(RANKS))('inside %s, imports only go down', (product, ranks) => {

@@ -105,7 +105,7 @@ export class ApiServerSeries {
   }
 
   #of(request: LabelledRequest, code: number): { readonly count: Count; readonly observe: Observe } {
-    const key = `${keyOf(request)} ${code}`;
+    const key = `${seriesKey(request)} ${code}`;
     const known = this.#series.get(key);
     if (known) return known;
     const labels = labelsOf(request);
@@ -136,7 +136,7 @@ const VERBS: Readonly<Record<Verb, string>> = {
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']);
 
 /** Identifies a combination of labels without building them, which each request would pay for. */
-function keyOf({ verb, path, method, isDryRun }: LabelledRequest): string {
+function seriesKey({ verb, path, method, isDryRun }: LabelledRequest): string {
   const shownVerb = verbLabel(verb, method);
   if (!path) return `${shownVerb} ${isDryRun}`;
   const { group, version, resource, subresource } = path;

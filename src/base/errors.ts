@@ -1,5 +1,7 @@
 /** Errors by who must act on them. */
 
+import { plainText } from './excerpt.ts';
+
 /** The user's file is invalid. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
@@ -96,6 +98,18 @@ export class PatchError extends Error {
   get isDeterministic(): boolean {
     return this.kind !== 'timeout' && this.kind !== 'memory' && this.kind !== 'killed';
   }
+}
+
+/** A line with index and path, then the expression with a caret where the place is known; the same of other patches that fail. */
+export function describePatchError(error: PatchError): string {
+  return [error, ...error.others]
+    .map((each) => `${patchErrorLine(each)}${each.excerpt === '' ? '' : `\n${each.excerpt}`}`)
+    .join('\n');
+}
+
+export function patchErrorLine({ index, path, kind, message }: PatchError): string {
+  const place = path === '' ? '' : ` at ${plainText(path)}`;
+  return `patches[${index}]${place}: ${plainText(message)} (${kind})`;
 }
 
 /** Retrying cannot help: the configuration or the cluster must be changed first. */

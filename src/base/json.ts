@@ -150,7 +150,7 @@ export function jsonEquals(a: JsonValue | undefined, b: JsonValue | undefined): 
   return count === 0;
 }
 
-/** A deep copy that shares nothing with the original and keeps own `__proto__` keys as plain data. */
+/** A deep copy that shares nothing with the original and keeps own `__proto__` keys as plain data; without members that are undefined, which JSON text has none of. */
 export function cloneJson<T extends JsonValue>(value: T): T {
   return cloneValue(value) as T; // the copy has the shape of the original
 }
@@ -159,7 +159,10 @@ function cloneValue(value: JsonValue): JsonValue {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(cloneValue);
   const copy: JsonObject = {};
-  for (const key of Object.keys(value)) setOwn(copy, key, cloneValue(value[key] ?? null));
+  for (const key of Object.keys(value)) {
+    const member = value[key];
+    if (member !== undefined) setOwn(copy, key, cloneValue(member));
+  }
   return copy;
 }
 

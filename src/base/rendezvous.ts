@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 
 /** Undefined without a place. */
-export function placeOf(key: string, places: readonly string[]): string | undefined {
+export function chosenPlace(key: string, places: readonly string[]): string | undefined {
   const scored = places.map((place) => ({ place, score: scoreOf(place, key) }));
   return scored.reduce<(typeof scored)[number] | undefined>(
     (best, one) => (best === undefined || one.score > best.score ? one : best),

@@ -31,7 +31,7 @@ import type {
   Sandbox,
   VclusterContext,
 } from '../expressions/types.ts';
-import { declinedBy, IN_DAEMON, inSandbox, type Declined, type Place } from './expression-places.ts';
+import { declinedBy, describePlace, type Declined, type Place } from '../expressions/places.ts';
 
 const DEFAULT_NAME = 'my-vcluster';
 
@@ -90,19 +90,12 @@ async function runOne(expression: string, command: Command, flags: EvalFlags): P
     ...(flags.config === undefined ? {} : { vcluster: await configuredVcluster(command) }),
     ...(flags.context === undefined ? {} : await readMapping(flags.context)),
   };
-  const parsed = flags.value === undefined ? { value: undefined } : parseJson(flags.value);
+  const parsed = flags.value === undefined ? { value: undefined } : parsedValue(flags.value);
   if ('error' in parsed)
     return usageError('--value is not JSON; a string needs its quotes: --value \'"text"\'');
   await using session = new EvalSession(flags.place === true);
   const input = { expression, ...parsed, path: flags.path, context: withName(readContext(context)) };
   return print(await session.evaluate(input));
-}
-
-function describePlace({ place, declined }: Evaluated): string {
-  if (place === 'daemon') return IN_DAEMON;
-  if (declined === undefined) return inSandbox('it on these inputs');
-  const { construct, line, column } = declined;
-  return `${inSandbox(construct)} (line ${line}, column ${column})`;
 }
 
 async function configuredVcluster(command: Command): Promise<JsonObject> {
@@ -118,7 +111,7 @@ function withName({ vcluster, objects }: EvalContext): EvalContext {
 }
 
 function print(outcome: EvalOutcome): number {
-  if ('place' in outcome) tell(describePlace(outcome));
+  if ('place' in outcome) tell(describePlace(outcome.place, outcome.declined));
   if ('error' in outcome) {
     const { kind, message, line, column } = outcome.error;
     const place = line === undefined ? '' : ` (line ${line}, column ${column ?? 1})`;
@@ -287,7 +280,7 @@ async function resultOf(line: string, number: number, session: EvalSession): Pro
     typeof input === 'string'
       ? failed({ kind: 'syntax', message: `line ${number}: ${input}` })
       : session.evaluate(input);
-  const parsed = parseJson(line);
+  const parsed = parsedValue(line);
   if ('error' in parsed || !isJsonObject(parsed.value)) {
     const reason = 'error' in parsed ? parsed.error : 'not an object';
     return printableJson({ id: null, ...(await evaluate(reason)) }, 0);
@@ -324,10 +317,10 @@ function readInput(json: JsonObject, first: EvalInput | undefined): EvalInput | 
 function readValue(json: JsonObject): { value: JsonValue | undefined } | { error: string } {
   const text = ownValue(json, 'valueJson');
   if (text === undefined) return { value: ownValue(json, 'value') };
-  return typeof text === 'string' ? parseJson(text) : { error: 'not a string' };
+  return typeof text === 'string' ? parsedValue(text) : { error: 'not a string' };
 }
 
-function parseJson(text: string): { value: JsonValue } | { error: string } {
+function parsedValue(text: string): { value: JsonValue } | { error: string } {
   try {
     return { value: JSON.parse(text) as JsonValue }; // any JSON value
   } catch (error) {

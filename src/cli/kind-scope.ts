@@ -2,7 +2,8 @@
 
 import { didYouMean } from '../base/suggest.ts';
 import type { Config } from '../syncer/config/config.ts';
-import { apiVersionOf, NAMESPACES, type Resource } from '../kube/object.ts';
+import type { Resource } from '../kube/object.ts';
+import { pluralOf } from '../syncer/kinds/guessed-resource.ts';
 import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';
 import { kindPolicy } from '../syncer/references/referenced-kind.ts';
 import { tell } from './output/terminal.ts';
@@ -62,27 +63,6 @@ export function formatKind({ kind, group }: Pick<KnownKind, 'kind' | 'group'>): 
 /** The known kind that `text` most likely means, as `, did you mean "Pod"?`; '' if there is none. */
 export function similarKind(text: string): string {
   return didYouMean(text, [...CLUSTER_SCOPED, ...NAMESPACED]);
-}
-
-/** Without discovery: the plural is that of an enabled custom resource, else the English one, which is right for nearly all kinds. */
-export function guessedResource(apiVersion: string, kind: string, { sync }: Config): Resource {
-  const known = [...SYNCABLE_RESOURCES, NAMESPACES].find(
-    (one) => one.kind === kind && apiVersionOf(one) === apiVersion,
-  );
-  if (known !== undefined) return known;
-  const [version = '', group = ''] = apiVersion.split('/').toReversed();
-  const [singular, english] = [kind.toLowerCase(), pluralOf(kind)];
-  const isEnabled = (plural: string): boolean => sync.enabledCustomResources.has(`${plural}.${group}`);
-  const plural = [english, singular, `${singular}s`, `${singular}es`].find(isEnabled) ?? english;
-  return { group, version, kind, plural, isNamespaced: true };
-}
-
-function pluralOf(kind: string): string {
-  const word = kind.toLowerCase();
-  const own = SYNCABLE_RESOURCES.find((resource) => resource.kind.toLowerCase() === word);
-  if (own !== undefined) return own.plural;
-  if (/(s|x|ch)$/.test(word)) return `${word}es`;
-  return word.endsWith('y') ? `${word.slice(0, -1)}ies` : `${word}s`;
 }
 
 /** The configuration syncs this kind, or a patch references it. */

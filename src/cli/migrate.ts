@@ -11,10 +11,16 @@ import { mergeConfig } from '../config-file/merge.ts';
 import { withHeadingOf, withoutHeading } from '../shared-config/vcluster-values.ts';
 import { Fields, formatPath } from '../config-file/finding.ts';
 import type { Config } from '../syncer/config/config.ts';
-import type { ValueDifference } from '../syncer/config/values-in-force.ts';
+import { patchesOfValues, type ValueDifference } from '../syncer/config/values-in-force.ts';
 import { keyOf, type KubeObject } from '../kube/object.ts';
-import { isSharedKey, kindsAt, SHARED_KEYS, type SharedKey } from '../syncer/kinds/synced-kinds.ts';
-import type { ObjectPlan } from '../syncer/rehearsal.ts';
+import {
+  isSharedKey,
+  kindsAt,
+  SHARED_KEYS,
+  type SharedKey,
+  migrationOf,
+} from '../syncer/kinds/synced-kinds.ts';
+import type { ObjectPlan } from '../syncer/rehearsal/rehearsal.ts';
 import { CONNECTION_FIELDS } from './config/flags.ts';
 import { addConfigOptions, HELP_GROUP, loaderInput } from './config-options.ts';
 import {
@@ -29,7 +35,6 @@ import {
   BY_HAND,
   disabling,
   keptRights,
-  migrationOf,
   planMigration,
   rowsOf,
   US,
@@ -39,7 +44,6 @@ import {
 import { describeFailure, type ExitWith, reportProblems, usageError, tell } from './output/terminal.ts';
 import { formatJson, formatTable, formatOption } from './output/listing.ts';
 import { ConfigError, messageOf, TerminalError } from '../base/errors.ts';
-import { patchesIn } from '../syncer/config/patch-rules.ts';
 import { MEMBER_LABEL } from '../fleet/decide-member.ts';
 
 const FILE_FLAG = 'vclusterConfig';
@@ -309,7 +313,7 @@ async function rowOf(vcluster: HostedVcluster, { metadata: { labels } }: KubeObj
 function gainsOf({ theirs, lost }: Migration, key: SharedKey): string[] {
   const list = `sync.toHost.${key}.patches`;
   const isLost = (index: number): boolean => lost.some(({ path }) => path.startsWith(`${list}[${index}]`));
-  const patches = patchesIn(new Fields(theirs).value(list)).filter((_, index) => !isLost(index)).length;
+  const patches = patchesOfValues(theirs, key).filter((_, index) => !isLost(index)).length;
   const patched = `${patches} ${patches === 1 ? 'patch' : 'patches'} of ${kindsAt(key)}`;
   return [...(migrationOf(key)?.gains ?? []), ...(patches > 0 ? [patched] : [])];
 }

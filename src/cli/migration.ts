@@ -8,17 +8,19 @@ import { editableYaml, writeYaml } from '../base/yaml/write.ts';
 import type { Config } from '../syncer/config/config.ts';
 import type { ConfigFlags } from './config/command-line.ts';
 import { readDocument } from '../config-file/document.ts';
-import { Fields } from '../config-file/finding.ts';
 import type { ConfigText } from '../shared-config/layers.ts';
 import { parseConfig, type ParseResult } from './config/parse.ts';
-import { patchesIn } from '../syncer/config/patch-rules.ts';
 import { syntaxProblems } from '../config-file/source-file.ts';
-import { valuesInForce, type ValueDifference, type ValuesInForce } from '../syncer/config/values-in-force.ts';
+import {
+  patchesOfValues,
+  valuesInForce,
+  type ValueDifference,
+  type ValuesInForce,
+} from '../syncer/config/values-in-force.ts';
+import { syncedByVcluster } from '../syncer/config/warnings.ts';
 import { mergeConfig, withoutEmptyKeys } from '../config-file/merge.ts';
 import { valuesFindings, vclusterDefaults } from '../shared-config/vcluster-values.ts';
-import { syncedByVcluster } from '../syncer/config/warnings.ts';
-import type { SyncableKind } from '../syncer/kinds/kind.ts';
-import { kindsAt, SHARED_KEYS, syncableKind, type SharedKey } from '../syncer/kinds/synced-kinds.ts';
+import { kindsAt, migrationOf, SHARED_KEYS, type SharedKey } from '../syncer/kinds/synced-kinds.ts';
 
 export const US = 'endpoint-syncer';
 const VCLUSTER = 'vCluster';
@@ -144,10 +146,6 @@ export function keptRights(kinds: readonly SharedKey[]): JsonObject {
   return extraRules.length === 0 ? {} : { rbac: { role: { extraRules } } };
 }
 
-export function migrationOf(key: SharedKey): SyncableKind['migration'] {
-  return syncableKind(key)?.migration;
-}
-
 /** Values that switch vCluster's sync of these kinds off. */
 export function disabling(kinds: readonly string[]): JsonObject {
   if (kinds.length === 0) return {};
@@ -196,12 +194,11 @@ export interface Row extends JsonObject {
 }
 
 export function rowsOf({ theirs, synced, file, lost }: Migration): Row[] {
-  const fields = new Fields(theirs);
   const rows = SHARED_KEYS.flatMap((key): Row[] => {
     const [today, afterwards] = synced.includes(key) ? [VCLUSTER, US] : [NOT_SYNCED, NOT_SYNCED];
     if (today === NOT_SYNCED) return [{ what: kindsAt(key), today, afterwards, differs: '', setting: '' }];
     const list = `sync.toHost.${key}.patches`;
-    const patches = patchesIn(fields.value(list)).map(({ path }, index): Row => {
+    const patches = patchesOfValues(theirs, key).map(({ path }, index): Row => {
       const problem = lost.find((one) => one.path.startsWith(`${list}[${index}]`));
       const what = `${list}[${index}] ${path}`;
       return problem === undefined

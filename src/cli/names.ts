@@ -5,14 +5,15 @@ import type { Command } from 'commander';
 import { loadConfig } from './config/load.ts';
 import type { Config } from '../syncer/config/config.ts';
 import { keyOf, type NamespacedName } from '../kube/object.ts';
-import { createTranslators } from '../syncer/translation.ts';
+import { createTranslators, type Translators } from '../syncer/translation.ts';
 import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';
-import type { NameTranslator } from '../syncer/translate/types.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 import { type ExitWith, reportProblems, usageError, tell } from './output/terminal.ts';
 import { formatListing, outputOption, type ListedRow } from './output/listing.ts';
 import { isNamedBy, knownKind, similarKind, type KnownKind } from './kind-scope.ts';
 import { isDnsLabel, isDnsSubdomain, NAME_LENGTH_MAX } from '../kube/names.ts';
+
+type NameTranslator = Translators['names'];
 
 /** A kind, a resource (`gadgets`), or a resource with its group (`gadgets.example.com`). */
 const KIND = /^[A-Za-z][A-Za-z0-9]*(\.[A-Za-z0-9.-]+)?$/u;

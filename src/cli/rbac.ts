@@ -9,20 +9,8 @@ import type { ClusterName } from '../kube/types.ts';
 import { fleetRights, memberRights } from '../fleet/rights.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 import { type ExitWith, usageError, tell } from './output/terminal.ts';
-import { ENDPOINT_SLICES, NAMESPACES } from '../kube/object.ts';
-import { kindPolicy, asReferencedKind, type ReferencedKind } from '../syncer/references/referenced-kind.ts';
-import { syncedKinds } from '../syncer/kinds/synced-kinds.ts';
-import {
-  companionRights,
-  requiredRights,
-  rightsOnEvents,
-  rightsOnLease,
-  type Right,
-} from '../syncer/rights.ts';
-import { KUBE_SYSTEM } from '../syncer/virtual-identity.ts';
-import { ownerOf } from '../syncer/translation.ts';
-import { hostNamespaces } from '../syncer/translate/namespace-mappings.ts';
-import { guessedResource } from './kind-scope.ts';
+import { allRights, openKinds } from '../syncer/rehearsal/all-rights.ts';
+import { companionRights, type Right } from '../syncer/rights.ts';
 
 interface RbacOptions {
   readonly cluster?: ClusterName;
@@ -120,51 +108,11 @@ interface Grant {
 function neededGrants(config: Config): readonly Grant[] {
   const rights = config.fleet.enabled
     ? [...fleetRights(config), ...memberRights(config), ...companionRights(config, false)]
-    : [
-        ...requiredRights(config, { isDryRun: false, references: offlineReferences(config) }),
-        ...uncheckedRights(config),
-      ];
+    : allRights(config);
   const grants = Map.groupBy(rights, ({ cluster, namespace }) => `${cluster} ${namespace}`);
   return [...grants.values()].flatMap((of) =>
     of.slice(0, 1).map(({ cluster, namespace }) => ({ cluster, namespace, rules: rulesOf(of) })),
   );
-}
-
-/** Kinds that a reference may reach although no patch names them. The check at start does not cover their rights. */
-function openKinds(config: Config): readonly string[] {
-  const { isOpen, reachable } = kindPolicy(config.sync);
-  return isOpen ? reachable.map((id) => id.slice(id.indexOf('/') + 1)) : [];
-}
-
-function offlineReferences(config: Config): readonly ReferencedKind[] {
-  const policy = kindPolicy(config.sync);
-  return policy.named.map(({ apiVersion, kind }) => {
-    const resource = guessedResource(apiVersion, kind, config);
-    return asReferencedKind(resource, resource, policy);
-  });
-}
-
-/** Rights that the check at start does not cover: reading the owner, whose resource name discovery gives, the report of contested slices, the
- * Lease that only names the configuration in use, the Events on it, and the namespace whose uid tells the virtual cluster from others.
- */
-function uncheckedRights(config: Config): readonly Right[] {
-  const { host, sync, leaderElection } = config;
-  const owner = ownerOf(config);
-  const isSynced = syncedKinds(config).length > 0;
-  const lease = leaderElection.enabled ? [] : rightsOnLease(config);
-  const rights: Right[] = isSynced ? [...lease, ...rightsOnEvents(config)] : [];
-  const cluster = 'host';
-  const slices = { group: ENDPOINT_SLICES.group, resource: ENDPOINT_SLICES.plural };
-  for (const namespace of sync.endpoints.enabled ? (hostNamespaces(config) ?? ['']) : [])
-    rights.push({ cluster, verb: 'list', ...slices, namespace });
-  if (isSynced)
-    rights.push({ cluster: 'virtual', verb: 'get', group: '', resource: NAMESPACES.plural, ...KUBE_SYSTEM });
-  // The default owner is a Service, and the right to get Services is part of the others.
-  if (owner !== undefined && !owner.isOptional) {
-    const { group, plural: resource } = guessedResource(owner.apiVersion, owner.kind, config);
-    rights.push({ cluster, verb: 'get', group, resource, namespace: host.namespace, name: owner.name });
-  }
-  return rights;
 }
 
 /** One rule for each resource, its verbs in the order of `rights`. */

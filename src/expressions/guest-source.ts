@@ -6,8 +6,8 @@ import { hash, randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire, getCompileCacheDir } from 'node:module';
 import { dirname, join } from 'node:path';
-import type { IsolateMessage, NamingRules, SetupMessage } from './protocol.ts';
-import type { SandboxLimits, VclusterContext } from './types.ts';
+import type { IsolateMessage, SetupMessage } from './protocol.ts';
+import type { NamingRules, SandboxLimits, VclusterContext } from './types.ts';
 
 export interface GuestSource {
   readonly main: string;

@@ -3,7 +3,7 @@
 
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { placeOf } from '../base/rendezvous.ts';
+import { chosenPlace } from '../base/rendezvous.ts';
 import { TokenBuckets, type Rate } from '../base/token-bucket.ts';
 import type { IsolateSource, Job, KillReason } from './batch.ts';
 import { isolateMessage, readGuestSource, type IsolateOptions } from './guest-source.ts';
@@ -58,7 +58,7 @@ export class SandboxProcesses implements Disposable {
     const { memoryBytes } = this;
     const isolate = {
       ...parts,
-      main: placeOf(parts.owner, this.#mainNames) ?? '',
+      main: chosenPlace(parts.owner, this.#mainNames) ?? '',
       message: isolateMessage(this.#lastId, { ...options, limits: { ...limits, memoryBytes } }),
     };
     this.#isolates.add(isolate);

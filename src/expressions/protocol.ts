@@ -15,6 +15,7 @@
  *   limit, and the child ends. */
 
 import type { JsonObject, JsonValue } from '../base/json.ts';
+import type { NamingRules } from './types.ts';
 
 export interface SetupMessage {
   /** Path of the native addon of isolated-vm. */
@@ -49,16 +50,6 @@ export interface RealmSettings {
   /** `context.vcluster`. */
   readonly vcluster: JsonObject;
   readonly names: NamingRules;
-}
-
-/** For `virtualToHostDNS`: how virtual namespaces and names are translated. */
-export interface NamingRules {
-  readonly vcluster: string;
-  readonly hostNamespace: string;
-  readonly mode: 'single' | 'legacy-multi' | 'mappings';
-  /** Virtual namespace (pattern) to host namespace (pattern), `${name}` already replaced. */
-  readonly byName: Readonly<Record<string, string>>;
-  readonly mappingsOnly: boolean;
 }
 
 export interface ProgramMessage {

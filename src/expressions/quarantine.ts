@@ -82,7 +82,7 @@ export class Quarantine {
     const now = this.#clock.now();
     const stops = this.#entry(object)?.stops ?? 0;
     const untilMs = now + backoffDelayMs(stops, WAIT_FIRST_MS, WAIT_MAX_MS);
-    const key = keyOf(object);
+    const key = identityKey(object);
     this.#entries.delete(key);
     this.#entries.set(key, { stops: stops + 1, untilMs, lastStopMs: now });
     for (const oldest of this.#entries.keys()) {
@@ -117,7 +117,7 @@ export class Quarantine {
 
   #entry(object: ObjectIdentity): QuarantineEntry | undefined {
     if (this.#entries.size === 0) return undefined;
-    const key = keyOf(object);
+    const key = identityKey(object);
     const entry = this.#entries.get(key);
     if (entry === undefined || this.#clock.now() - entry.lastStopMs <= FORGET_MS) return entry;
     this.#entries.delete(key);
@@ -132,6 +132,6 @@ export class Quarantine {
   }
 }
 
-function keyOf({ namespace, name }: ObjectIdentity): string {
+function identityKey({ namespace, name }: ObjectIdentity): string {
   return `${namespace}/${name}`;
 }

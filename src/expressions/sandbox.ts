@@ -3,11 +3,8 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { IsolateSource, KillReason } from './batch.ts';
-import type { NamingRules } from './protocol.ts';
-import { LocalFirst } from './local/local-first.ts';
-import { SandboxProcesses } from './processes.ts';
-import { isDeterministic, Memo, NO_OBJECTS, ProgramEntry, type Outcome } from './program-entry.ts';
 import type {
+  NamingRules,
   EvaluateRequest,
   EvaluateResponse,
   ObjectContext,
@@ -19,6 +16,9 @@ import type {
   EvaluateError,
   SandboxLimits,
 } from './types.ts';
+import { LocalFirst } from './local/local-first.ts';
+import { SandboxProcesses } from './processes.ts';
+import { isDeterministic, Memo, NO_OBJECTS, ProgramEntry, type Outcome } from './program-entry.ts';
 import { isDeeperThan, type JsonValue } from '../base/json.ts';
 
 interface SandboxMetrics {

@@ -129,8 +129,8 @@ export class Scheduler {
   /** What waits for it fails; what is in flight for it too, and its response is ignored. */
   closeIsolate(isolate: IsolateSource): void {
     const closed: EvaluateError = { kind: 'killed', message: 'the sandbox is closed' };
-    const waiting = this.#waiting.get(keyOf(isolate));
-    this.#waiting.delete(keyOf(isolate));
+    const waiting = this.#waiting.get(isolateKey(isolate));
+    this.#waiting.delete(isolateKey(isolate));
     const others = [...this.#inFlight, ...(this.#first === undefined ? [] : [this.#first])];
     const batches = [...(waiting?.again ?? []), ...others.filter((batch) => batch.isolate === isolate)];
     for (const batch of batches) batch.failAll(closed);
@@ -148,7 +148,7 @@ export class Scheduler {
   }
 
   #waitingFor(isolate: IsolateSource): Waiting {
-    const known = this.#waiting.get(keyOf(isolate));
+    const known = this.#waiting.get(isolateKey(isolate));
     if (known !== undefined) return known;
     const waiting: Waiting = {
       isolate,
@@ -158,7 +158,7 @@ export class Scheduler {
       isSlow: false,
       isTurnOfNew: false,
     };
-    this.#waiting.set(keyOf(isolate), waiting);
+    this.#waiting.set(isolateKey(isolate), waiting);
     return waiting;
   }
 
@@ -365,7 +365,7 @@ export class Scheduler {
   }
 }
 
-function keyOf({ owner, message }: IsolateSource): string {
+function isolateKey({ owner, message }: IsolateSource): string {
   return `${owner}/${message.id}`;
 }
 

@@ -122,3 +122,13 @@ export interface Sandbox extends Evaluator, AsyncDisposable {
   forget(id: ProgramId): void;
   readonly pids: readonly number[];
 }
+
+/** For `virtualToHostDNS`: how virtual namespaces and names are translated. */
+export interface NamingRules {
+  readonly vcluster: string;
+  readonly hostNamespace: string;
+  readonly mode: 'single' | 'legacy-multi' | 'mappings';
+  /** Virtual namespace (pattern) to host namespace (pattern), `${name}` already replaced. */
+  readonly byName: Readonly<Record<string, string>>;
+  readonly mappingsOnly: boolean;
+}

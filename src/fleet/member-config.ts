@@ -8,7 +8,7 @@ import { type ConfigPath, errorAtKey, type Finding } from '../config-file/findin
 import type { ConfigText } from '../shared-config/layers.ts';
 import type { Override } from '../config-file/overrides.ts';
 import { parseSync } from '../syncer/config/parse.ts';
-import { SYNC_FIELDS } from '../syncer/config/schema-syncer.ts';
+import { SYNC_FIELDS } from '../syncer/config/schema.ts';
 import { SHARED_KEYS, SYNCED_KEYS } from '../syncer/kinds/synced-kinds.ts';
 import { describeProblem } from '../config-file/source-file.ts';
 import { withoutHeading } from '../shared-config/vcluster-values.ts';

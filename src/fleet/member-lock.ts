@@ -10,7 +10,7 @@ import { claimedSpec, isOvertaken, LEASES, leaseWith, releasedSpec, type Lock } 
 import { microTime, type KubeObject, type NamespacedName, type StringMap } from '../kube/object.ts';
 import { ignoreNotFound } from '../kube/status-error.ts';
 import type { ClusterClient } from '../kube/types.ts';
-import { FIELD_MANAGER } from '../syncer/reconcile/writer.ts';
+import { FIELD_MANAGER } from '../syncer/translate/bookkeeping.ts';
 import { withoutNotes } from './member-note.ts';
 import { isReplica, type Replicas } from './replicas.ts';
 

@@ -5,7 +5,7 @@ import { LEASES, leaseWith } from '../kube/lease.ts';
 import type { KubeObject, NamespacedName, StringMap } from '../kube/object.ts';
 import { ignoreNotFound, isAlreadyExists, isConflict, isTransient } from '../kube/status-error.ts';
 import type { ClusterClient } from '../kube/types.ts';
-import { FIELD_MANAGER } from '../syncer/reconcile/writer.ts';
+import { FIELD_MANAGER } from '../syncer/translate/bookkeeping.ts';
 import type { MemberStatus } from './member.ts';
 import type { Replicas } from './replicas.ts';
 

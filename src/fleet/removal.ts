@@ -2,7 +2,7 @@
 
 import type { Logger } from '../base/logger.ts';
 import type { Config } from '../syncer/config/config.ts';
-import { createDiscovery } from '../kube/discovery.ts';
+import { CachingDiscovery } from '../kube/discovery.ts';
 import { LEASES } from '../kube/lease.ts';
 import { asJson, keyOf, type KubeObject, type NamespacedName, type Resource } from '../kube/object.ts';
 import { textAt } from '../base/json.ts';
@@ -11,14 +11,8 @@ import type { ClusterClient } from '../kube/types.ts';
 import { TerminalError } from '../base/errors.ts';
 import { leaseName } from '../syncer/leadership.ts';
 import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';
-import { isOptedOut } from '../syncer/reconcile/decide.ts';
-import { FIELD_MANAGER } from '../syncer/reconcile/writer.ts';
-import { partsOfKind } from '../syncer/references/referenced-kind.ts';
-import { listMarked } from '../syncer/reconcile/marked-copies.ts';
-import { MANAGED_BY_LABEL } from '../syncer/translate/labels.ts';
-import { recordedKinds, recordOf, type KindId } from '../syncer/translate/last-synced.ts';
-import { namedVirtual } from '../syncer/translate/bookkeeping.ts';
-import { createTranslators } from '../syncer/translation.ts';
+import { FIELD_MANAGER } from '../syncer/translate/bookkeeping.ts';
+import { importedKinds, listRecordedCopies, type ImportedKind } from '../syncer/recorded-copies.ts';
 import { FLEET } from './vcluster.ts';
 
 export interface RemovalOptions {
@@ -39,19 +33,18 @@ const KINDS_MAX = 64;
 /** Resolves when nothing of them is left in their namespace. Rejects as the requests do; a repetition removes the rest. */
 export async function removeCopies(options: RemovalOptions): Promise<void> {
   const { client, configs, logger, namespace, signal } = options;
-  const kinds = new Set<KindId>();
+  const kinds = new Map<string, ImportedKind>();
   const deleted = new Map<Config, number>(configs.map((config) => [config, 0]));
   const remove = async (resource: Resource): Promise<void> => {
-    for (const [copy, config] of await copiesOf(resource, options)) {
-      for (const kind of recordedKinds(copy)) if (kinds.size < KINDS_MAX) kinds.add(kind);
+    for (const [copy, config] of await listRecordedCopies(client, resource, options)) {
+      for (const kind of importedKinds(copy)) if (kinds.size < KINDS_MAX) kinds.set(kind.id, kind);
       const isGone = await isDeleted(resource, copy, { ...options, client: options.clientOf(config) });
       if (isGone) deleted.set(config, (deleted.get(config) ?? 0) + 1);
     }
   };
   for (const resource of SYNCABLE_RESOURCES) await remove(resource);
-  const discovery = createDiscovery(client);
-  for (const id of kinds) {
-    const { apiVersion, kind } = partsOfKind(id);
+  const discovery = new CachingDiscovery(client);
+  for (const { apiVersion, kind } of kinds.values()) {
     try {
       await remove(await discovery.resolveNamespaced(apiVersion, kind, { signal }));
     } catch (error) {
@@ -77,26 +70,6 @@ export function formerMember(lease: KubeObject): NamespacedName | undefined {
   return isMember && leaseOf.startsWith(prefix) && name !== '' && name.length <= NAME_CHARS_MAX
     ? { namespace, name }
     : undefined;
-}
-
-/** One list for all of them. With our record: others are vCluster's own. */
-async function copiesOf(
-  resource: Resource,
-  { namespace, configs, client, signal }: RemovalOptions,
-): Promise<readonly (readonly [KubeObject, Config])[]> {
-  const byName = new Map(
-    configs.map((config) => [config.name, { config, names: createTranslators(config).names }]),
-  );
-  const options = { vcluster: [...byName.keys()], namespaces: [namespace], signal };
-  return (await listMarked(client, resource, options)).flatMap((object) => {
-    const of = byName.get(object.metadata.labels?.[MANAGED_BY_LABEL] ?? '');
-    return of !== undefined &&
-      recordOf(object) !== undefined &&
-      !isOptedOut(object) &&
-      namedVirtual(object, resource, of.names) !== undefined
-      ? [[object, of.config] as const]
-      : [];
-  });
 }
 
 type RequestsOf = Pick<RemovalOptions, 'client' | 'signal'>;

@@ -10,11 +10,11 @@ import { isJsonObject, textAt } from '../base/json.ts';
 import type { Logger } from '../base/logger.ts';
 import { OutageLog } from '../base/outage-log.ts';
 import type { Random } from '../base/random.ts';
-import { placeOf } from '../base/rendezvous.ts';
+import { chosenPlace } from '../base/rendezvous.ts';
 import { LeaseLock, LEASES } from '../kube/lease.ts';
 import type { KubeObject, StringMap } from '../kube/object.ts';
 import type { ClusterClient } from '../kube/types.ts';
-import { FIELD_MANAGER } from '../syncer/reconcile/writer.ts';
+import { FIELD_MANAGER } from '../syncer/translate/bookkeeping.ts';
 
 export interface ReplicasOptions {
   readonly client: ClusterClient;
@@ -214,5 +214,5 @@ export class Replicas {
 
 /** Which replica syncs a member. Undefined without a replica. */
 export function replicaOf(member: string, replicas: readonly string[]): string | undefined {
-  return placeOf(member, replicas);
+  return chosenPlace(member, replicas);
 }

@@ -33,11 +33,7 @@ export class ClusterScopedError extends TerminalError {
   }
 }
 
-export function createDiscovery(client: Pick<ClusterClient, 'cluster' | 'request'>): Discovery {
-  return new CachingDiscovery(client);
-}
-
-class CachingDiscovery implements Discovery {
+export class CachingDiscovery implements Discovery {
   readonly #client: Pick<ClusterClient, 'cluster' | 'request'>;
   readonly #known = new Map<string, readonly Resource[]>();
 

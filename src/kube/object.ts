@@ -1,6 +1,6 @@
 /** Types of Kubernetes objects, keys, versions and resources. Objects are raw JSON: unknown fields are kept. */
 
-import { objectField, type JsonObject, type JsonValue } from '../base/json.ts';
+import { cloneJson, objectField, type JsonObject, type JsonValue } from '../base/json.ts';
 
 export type StringMap = Record<string, string>;
 
@@ -40,6 +40,9 @@ export interface KubeObject {
   [field: string]: JsonValue | ObjectMeta | undefined;
 }
 
+/** Members of the metadata that an API server sets. */
+export const SERVER_SET = ['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'managedFields'];
+
 /** The same object, typed as plain JSON. */
 export function asJson(object: KubeObject): JsonObject {
   return object as unknown as JsonObject;
@@ -48,6 +51,11 @@ export function asJson(object: KubeObject): JsonObject {
 /** The same JSON, typed as an object of an API server. The caller knows that it has `metadata` with a name. */
 export function asObject(json: JsonObject): KubeObject {
   return json as unknown as KubeObject;
+}
+
+/** Shares nothing with the original. */
+export function cloneObject(object: KubeObject): KubeObject {
+  return asObject(cloneJson(asJson(object)));
 }
 
 /** Metadata of an object as plain JSON. */

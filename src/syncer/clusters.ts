@@ -6,7 +6,7 @@ import type { ServerAccess } from '../kube/access.ts';
 import { createClient } from '../kube/client/client.ts';
 import type { TransportLimits } from '../kube/client/transport.ts';
 import { discreetClient } from '../kube/discreet-client.ts';
-import { createDiscovery } from '../kube/discovery.ts';
+import { CachingDiscovery } from '../kube/discovery.ts';
 import { createEventRecorder, EventSeriesLimit } from '../kube/event-recorder.ts';
 import { SERVICES } from '../kube/object.ts';
 import {
@@ -295,7 +295,7 @@ export class Clusters implements AsyncDisposable {
     this.place = { hostNamespace: found.hostNamespace, virtualSecret: found.virtualSecret };
     this.servers = found.servers;
     this.descriptions = found.descriptions;
-    this.discoveries = { virtual: createDiscovery(this.virtual), host: createDiscovery(this.host) };
+    this.discoveries = { virtual: new CachingDiscovery(this.virtual), host: new CachingDiscovery(this.host) };
   }
 
   /** Rejects with a `TerminalError` that names every missing right. */
@@ -347,7 +347,7 @@ export class Clusters implements AsyncDisposable {
     return untilResponse(this.#options, 'host', async () => {
       // The default, in every start before the first copy.
       const isService = apiVersion === 'v1' && kind === 'Service';
-      const resource = isService ? SERVICES : await createDiscovery(this.host).resolve(apiVersion, kind);
+      const resource = isService ? SERVICES : await new CachingDiscovery(this.host).resolve(apiVersion, kind);
       const object = await ignoreNotFound(this.host.get(resource, { namespace: host.namespace, name }));
       if (object !== undefined) return { apiVersion, kind, name, uid: object.metadata.uid ?? '' };
       if (isOptional) return undefined;

@@ -19,7 +19,7 @@ import {
 } from '../kube/status-error.ts';
 import type { ClusterClient } from '../kube/types.ts';
 import type { Metrics } from './metrics/metrics.ts';
-import { FIELD_MANAGER } from './reconcile/writer.ts';
+import { FIELD_MANAGER } from './translate/bookkeeping.ts';
 
 export interface Leadership extends AsyncDisposable {
   whenLeading(signal: AbortSignal): Promise<void>;

@@ -16,11 +16,10 @@ import {
 } from '../kube/object.ts';
 import { LABEL_LENGTH_MAX } from '../kube/names.ts';
 import { isJsonObject } from '../base/json.ts';
-import { FIELD_MANAGER } from './reconcile/writer.ts';
+import { FIELD_MANAGER, namedVirtual } from './translate/bookkeeping.ts';
 import { ignoreNotFound } from '../kube/status-error.ts';
 import type { ClusterClient, EventRecorder } from '../kube/types.ts';
 import { listMarked } from './reconcile/marked-copies.ts';
-import { namedVirtual } from './translate/bookkeeping.ts';
 import { hostNamespaces } from './translate/namespace-mappings.ts';
 import type { NameTranslator } from './translate/types.ts';
 

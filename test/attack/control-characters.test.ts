@@ -7,7 +7,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { TerminalError } from '../../src/base/errors.ts';
 import { textAt, type JsonObject } from '../../src/base/json.ts';
 import { createLogger, silentLogger } from '../../src/base/logger.ts';
-import { ActivityLogger } from '../../src/cli/demo/demo-activity.ts';
+import { ActivityLogger } from '../../src/showcase/demo-activity.ts';
 import { formatChange } from '../../src/cli/live/diff.ts';
 import { guarded, paintFor } from '../../src/cli/output/terminal.ts';
 import { formatTable } from '../../src/cli/output/listing.ts';
@@ -145,10 +145,10 @@ subsets: [{addresses: [{ip: 192.0.2.1}], ports: [{port: 80}]}]
       .filter((name) => name.endsWith('.ts') && !name.includes('assets'))
       .filter((name) => readFileSync(join(source, name), 'utf8').includes('stderr.write('));
     expect(raw.toSorted()).toEqual([
-      'cli/demo/demo-activity.ts',
       'cli/output/terminal.ts',
       'kube/credentials/kubeconfig.ts',
       'main.ts',
+      'showcase/demo-activity.ts',
     ]);
   });
 

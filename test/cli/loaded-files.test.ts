@@ -105,6 +105,11 @@ describe('the key and token API loads no file of the sync', () => {
       expect(command.loaded).toContain('access-keys/config.ts');
       expect(inFolders(command, 'syncer', 'fleet', 'expressions')).toEqual([]);
     }
+    // Only the first key may have to be created without a running API.
+    for (const client of keys.slice(1)) {
+      expect(client.loaded).not.toContain('access-keys/management-api.ts');
+      expect(inFolders(client, 'apiserver/http', 'apiserver/objects', 'apiserver/watch')).toEqual([]);
+    }
   });
 
   test('store', async () => {

@@ -3,16 +3,16 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { STATES } from '../../src/cli/live/object-status.ts';
+import { STATES } from '../../src/syncer/rehearsal/object-status.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 
 test('the page of the demo counts and colours the states of status', () => {
-  const shown = /const STATES = \[([^\]]*)\]/u.exec(read('src/cli/page/assets/clusters.js'))?.[1] ?? '';
+  const shown = /const STATES = \[([^\]]*)\]/u.exec(read('src/showcase/assets/clusters.js'))?.[1] ?? '';
   const words = [...shown.matchAll(/'([^']+)'/gu)].map(([, word]) => word);
   expect(new Set(words)).toEqual(new Set([...STATES, 'updated now', 'host only']));
-  const style = read('src/cli/page/assets/page.css');
+  const style = read('src/showcase/assets/page.css');
   const coloured = [...style.matchAll(/\[data-state='([^']+)'\]/gu)].map(([, word]) => word);
   expect(new Set(coloured)).toEqual(new Set(words));
 });

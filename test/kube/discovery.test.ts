@@ -1,7 +1,7 @@
 /** Discovery of kinds. */
 
 import { describe, expect, test } from 'vitest';
-import { createDiscovery } from '../../src/kube/discovery.ts';
+import { CachingDiscovery } from '../../src/kube/discovery.ts';
 import type { ClusterClient } from '../../src/kube/types.ts';
 import { TerminalError } from '../../src/base/errors.ts';
 import { failure } from '../../src/kube/status-error.ts';
@@ -35,7 +35,7 @@ function cluster(): { client: Pick<ClusterClient, 'cluster' | 'request'>; asked:
 describe('discovery', () => {
   test('finds the resource of a kind and caches it', async () => {
     const { client, asked } = cluster();
-    const discovery = createDiscovery(client);
+    const discovery = new CachingDiscovery(client);
     const secret = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', isNamespaced: true };
     expect(await discovery.resolve('v1', 'Secret')).toEqual(secret);
     expect(await discovery.resolveNamespaced('v1', 'Secret')).toEqual(secret);
@@ -51,7 +51,7 @@ describe('discovery', () => {
 
   test('retries for a kind that was missing', async () => {
     const { client, asked } = cluster();
-    const discovery = createDiscovery(client);
+    const discovery = new CachingDiscovery(client);
     await expect(discovery.resolve('v1', 'Later')).rejects.toBeInstanceOf(TerminalError);
     await expect(discovery.resolve('v1', 'Later')).rejects.toBeInstanceOf(TerminalError);
     expect(asked).toEqual(['/api/v1', '/api/v1']);
@@ -71,11 +71,11 @@ describe('discovery', () => {
     ['', 'X', '"" is not an apiVersion: write v1 or group/version'],
     ['broken.io/v1', 'X', 'the discovery response for broken.io/v1 has no resources'],
   ])('%s %s', async (apiVersion, kind, message) => {
-    await expect(createDiscovery(cluster().client).resolve(apiVersion, kind)).rejects.toThrow(message);
+    await expect(new CachingDiscovery(cluster().client).resolve(apiVersion, kind)).rejects.toThrow(message);
   });
 
   test('a cluster-scoped kind is an error if a namespaced kind is required', async () => {
-    await expect(createDiscovery(cluster().client).resolveNamespaced('v1', 'Node')).rejects.toThrow(
+    await expect(new CachingDiscovery(cluster().client).resolveNamespaced('v1', 'Node')).rejects.toThrow(
       'Node of v1 is cluster-scoped in the virtual cluster; only namespaced kinds can be used here',
     );
   });

@@ -3,13 +3,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { TerminalError } from '../../src/base/errors.ts';
 import type { JsonObject } from '../../src/base/json.ts';
-import { withoutBookkeeping } from '../../src/cli/output/objects.ts';
+import { withoutBookkeeping } from '../../src/syncer/translate/bookkeeping.ts';
 import type { Discovery } from '../../src/kube/discovery.ts';
 import { qualifiedPlural, type MemoryCluster } from '../../src/kube/memory-cluster.ts';
 import { objectKey, SECRETS, type KubeObject, type Resource } from '../../src/kube/object.ts';
 import type { ClusterName } from '../../src/kube/types.ts';
 import { SYNCABLE_RESOURCES } from '../../src/syncer/kinds/synced-kinds.ts';
-import { rehearse, type Change, type Rehearsal } from '../../src/syncer/rehearsal.ts';
+import { rehearse, type Change, type Rehearsal } from '../../src/syncer/rehearsal/rehearsal.ts';
 import { seededRandom } from '../support/random.ts';
 import { TrustedEvaluator } from '../syncer/patch/trusted-evaluator.ts';
 import { simConfig, type Settings } from './daemon/sim-config.ts';

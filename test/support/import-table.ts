@@ -10,7 +10,9 @@ export const IMPORT_TABLE: Record<string, readonly string[]> = {
   'embedded-cluster': ['apiserver', 'kube', 'base'],
   syncer: ['shared-config', 'config-file', 'expressions', 'kube', 'base'],
   fleet: ['syncer', 'shared-config', 'config-file', 'expressions', 'kube', 'base'],
+  showcase: ['cli', 'embedded-cluster', 'syncer', 'config-file', 'kube', 'base'],
   cli: [
+    'showcase',
     'access-keys',
     'embedded-cluster',
     'apiserver',

@@ -10,7 +10,7 @@ import {
 } from '../../src/kube/object.ts';
 import { qualifiedPlural } from '../../src/kube/memory-cluster.ts';
 import type { ClusterName } from '../../src/kube/types.ts';
-import { rehearse, type Rehearsal, type RehearsalInput } from '../../src/syncer/rehearsal.ts';
+import { rehearse, type Rehearsal, type RehearsalInput } from '../../src/syncer/rehearsal/rehearsal.ts';
 import { configOf } from '../cli/live/memory-clusters.ts';
 
 const RESOURCES: readonly Resource[] = [ENDPOINTS, SERVICES, SECRETS];

@@ -88,9 +88,10 @@ const VALUES = 'sync: {toHost: {ingresses: {enabled: true}}}';
 const USE = `
 import { planMigration, rowsOf, keptRights } from './cli/migration.ts';
 import { knownKind } from './cli/kind-scope.ts';
-import { renderToHost, syncedResources } from './cli/offline/offline-sync.ts';
-import { startState } from './cli/page/playground.ts';
-import { PlaygroundSession } from './cli/page/playground-session.ts';
+import { apiDefaults } from './cli/offline/api-defaults.ts';
+import { renderToHost, syncedResources } from './syncer/rehearsal/files.ts';
+import { startState } from './showcase/playground.ts';
+import { PlaygroundSession } from './showcase/playground-session.ts';
 import { parseConfig } from './cli/config/parse.ts';
 import { decodeMemberConfig, encodeMemberConfig } from './fleet/config-transfer.ts';
 import { memberConfig } from './fleet/member-config.ts';
@@ -117,7 +118,7 @@ const ingress = {
   metadata: { name: 'web', namespace: 'shop', uid: 'u', labels: { owner: 'b' } },
   spec: { rules: [] },
 };
-const { rendered } = await renderToHost({ virtual: [ingress], host: [] }, config);
+const { rendered } = await renderToHost({ virtual: [ingress], host: [] }, config, { admit: apiDefaults() });
 const migration = planMigration({ text: ${JSON.stringify(VALUES)}, file: 'v', name: 'a', hostNamespace: 'h' });
 const { examples } = startState(config) as any;
 await using session = new PlaygroundSession(() => config);

@@ -3,8 +3,7 @@
 import * as z from 'zod';
 import { managementSchema } from '../../access-keys/config.ts';
 import { SECTIONS_SCHEMA } from '../../shared-config/shared.ts';
-import { ONE_NAMESPACE_MODE } from '../../syncer/config/rules.ts';
-import { syncSections } from '../../syncer/config/schema.ts';
+import { SYNC_RULES_SCHEMA, syncSections } from '../../syncer/config/schema.ts';
 
 export const configSchema = syncSections.extend({ managementApi: managementSchema });
 
@@ -27,7 +26,7 @@ export function configJsonSchema(): string {
     description: 'A vCluster configuration file with the sections endpointSyncer and managementApi added.',
     ...schema,
     ...SECTIONS_SCHEMA,
-    ...ONE_NAMESPACE_MODE.schema,
+    ...SYNC_RULES_SCHEMA,
   };
   return `${JSON.stringify(titled, null, 2)}\n`;
 }

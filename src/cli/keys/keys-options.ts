@@ -102,7 +102,7 @@ export type KeyFormat = (typeof KEY_FORMATS)[number];
 export function newKeyText(object: JsonObject, format: KeyFormat, connection: ApiConnection): string {
   switch (format) {
     case 'key':
-      return `${keyOf(object)}\n`;
+      return `${credentialOf(object)}\n`;
     case 'json':
     case 'yaml':
       return formatJson(object, format);
@@ -111,7 +111,7 @@ export function newKeyText(object: JsonObject, format: KeyFormat, connection: Ap
   }
 }
 
-function keyOf(object: JsonObject): string {
+function credentialOf(object: JsonObject): string {
   const key = textAt(object, 'spec', 'key');
   if (key === '') throw new TerminalError('the response of the server does not contain the secret');
   return key;
@@ -120,7 +120,7 @@ function keyOf(object: JsonObject): string {
 /** With the server, its authority and the key. */
 function keyKubeconfig(object: JsonObject, connection: ApiConnection): JsonObject {
   const name = textAt(object, 'metadata', 'name');
-  const user = { name, user: { token: keyOf(object) } };
+  const user = { name, user: { token: credentialOf(object) } };
   const cluster = { server: connection.server, ...verificationOf(connection) };
   return kubeconfigOf(name, user, { name: 'endpoint-syncer', cluster });
 }

@@ -13,14 +13,8 @@ import {
   connectionFor,
   serverOption,
 } from './keys-connection.ts';
-import {
-  bootstrap,
-  type BootstrapOptions,
-  addCreateOptions,
-  createKey,
-  namesOneOwner,
-  rotateKey,
-} from './keys-create.ts';
+import { addCreateOptions, createKey, namesOneOwner, rotateKey } from './keys-create.ts';
+import type { BootstrapOptions } from './keys-bootstrap.ts';
 import { KEY_FORMATS, secondsIn } from './keys-options.ts';
 import { addTokenOptions, printToken } from './keys-token.ts';
 import { TerminalError } from '../../base/errors.ts';
@@ -47,7 +41,13 @@ export function define(keys: Command, exitWith: ExitWith): void {
     .option('--rotate', 'revoke the first key and create another')
     .addOption(secretOption());
   addConfigOptions(first, API_FIELDS);
-  first.action((options: BootstrapOptions) => exitWith(() => bootstrap(first, options)));
+  first.action((options: BootstrapOptions) =>
+    exitWith(async () => {
+      // It alone may have to serve the API.
+      const { bootstrap } = await import('./keys-bootstrap.ts');
+      return bootstrap(first, options);
+    }),
+  );
 
   const create = part('create', 'create a key and print it, once').addOption(secretOption());
   addCreateOptions(create);

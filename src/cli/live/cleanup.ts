@@ -4,15 +4,7 @@ import { plainText } from '../../base/excerpt.ts';
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
-import {
-  keyOf,
-  NAMESPACES,
-  objectKey,
-  SECRETS,
-  type KubeObject,
-  type NamespacedName,
-  type Resource,
-} from '../../kube/object.ts';
+import { keyOf, objectKey, SECRETS, type KubeObject } from '../../kube/object.ts';
 import { LEASES } from '../../kube/lease.ts';
 import { isConflict, isForbidden, isNotFound } from '../../kube/status-error.ts';
 import type { ClusterClient, ClusterName } from '../../kube/types.ts';
@@ -20,33 +12,26 @@ import { readDocument } from '../../config-file/document.ts';
 import { secretText, VALUES_KEY, valuesSecret } from '../../fleet/vcluster.ts';
 import type { Config } from '../../syncer/config/config.ts';
 import { syncedByVcluster } from '../../syncer/config/warnings.ts';
-import { SYNCABLE_KINDS, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
-import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
+import { SYNCABLE_KINDS } from '../../syncer/kinds/synced-kinds.ts';
+import { FIELD_MANAGER } from '../../syncer/translate/bookkeeping.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
 import { type ExitWith, showProgress, tell } from '../output/terminal.ts';
 import { formatKind, isOfKnownKind, knownKind, similarKind } from '../kind-scope.ts';
 import { formatListing, outputOption, resourceName } from '../output/listing.ts';
-import {
-  type Connection,
-  reaching,
-  listAll,
-  readSnapshot,
-  type Snapshot,
-  objectsOf,
-  planSnapshot,
-} from './snapshot.ts';
+import { type Connection, reaching, listAll } from '../../syncer/rehearsal/connection.ts';
+import { readSnapshot, planSnapshot } from './snapshot.ts';
+import type { Snapshot, WorldPlan } from '../../syncer/rehearsal/snapshot.ts';
 import { readDaemon, type DaemonState } from './reports.ts';
-import type { JsonObject } from '../../base/json.ts';
-import { CONTROLLED_BY, isOptedOut } from '../../syncer/reconcile/decide.ts';
 import { isReplica } from '../../fleet/replicas.ts';
-import { describeTermination } from '../../syncer/reconcile/notices.ts';
-import { isImport } from '../../syncer/references/import-forge.ts';
-import { isCopyFrom, unmappedVirtual } from '../../syncer/reconcile/marked-copies.ts';
-import { namedVirtual, VIRTUAL_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
-import { MANAGED_BY_LABEL } from '../../syncer/translate/labels.ts';
-import { createTranslators } from '../../syncer/translation.ts';
-import { recordOf } from '../../syncer/translate/last-synced.ts';
+import { describeTermination } from '../../kube/termination.ts';
+import {
+  createdNamespaces,
+  createdObjects,
+  unusedIn,
+  WHY_KEPT,
+  type CreatedObject,
+} from '../../syncer/rehearsal/created-objects.ts';
 
 interface CleanupFlags {
   readonly yes?: boolean;
@@ -90,8 +75,7 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
     tell(
       `left ${nameOf(one)}: its namespace is not mapped, and the virtual cluster does not have the object that it names; it may be the copy of another virtual cluster of this name: delete it with kubectl if it is not`,
     );
-  for (const one of created.kept.filter(isChosen))
-    tell(`left ${nameOf(one)}: ${CONTROLLED_BY} assigns it to another controller`);
+  for (const one of created.kept.filter(isChosen)) tell(`left ${nameOf(one)}: ${WHY_KEPT}`);
   if (isWhole) await nameNamespaces(connection);
   if (isWhole && isHosted && daemon.object !== undefined)
     tell(
@@ -110,19 +94,10 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
 
 /** Host namespaces that `createNamespaces` made stay: nothing says that no other client uses one by now. */
 async function nameNamespaces({ config, clusters }: Connection): Promise<void> {
-  const labelSelector = `${MANAGED_BY_LABEL}=${config.name}`;
-  // The right to list namespaces is optional.
-  const { items } = await reaching('host', () =>
-    clusters.host.list(NAMESPACES, { labelSelector }).catch((error: unknown) => {
-      if (isForbidden(error)) return { items: [] };
-      throw error;
-    }),
-  );
-  for (const { metadata } of items)
-    if (metadata.annotations?.[VIRTUAL_NAMESPACE] !== undefined)
-      tell(
-        `left Namespace "${metadata.name}" in the host cluster: createNamespaces made it for a virtual cluster of this name; if nothing else uses it, run kubectl delete namespace ${metadata.name}`,
-      );
+  for (const { metadata } of await createdNamespaces(clusters.host, config))
+    tell(
+      `left Namespace "${metadata.name}" in the host cluster: createNamespaces made it for a virtual cluster of this name; if nothing else uses it, run kubectl delete namespace ${metadata.name}`,
+    );
 }
 
 /** False after an error: a running daemon would create the copies again. */
@@ -187,7 +162,7 @@ function isSameConfiguration({ runsOther }: DaemonState): boolean {
 
 async function chosenBy(flags: CleanupFlags, snapshot: Snapshot): Promise<(one: CreatedObject) => boolean> {
   const kind = flags.kind === undefined ? undefined : knownKind(flags.kind);
-  const isUnused = flags.unused === true ? await unusedIn(snapshot) : () => true;
+  const isUnused = flags.unused === true ? unusedIn(await planned(snapshot)) : () => true;
   return (one) => isOfKnownKind(one.resource, kind) && isUnused(one);
 }
 
@@ -201,23 +176,11 @@ function isKnownKind({ kind: text }: CleanupFlags, created: readonly CreatedObje
   return false;
 }
 
-/** What a daemon with this configuration neither writes nor deletes itself, and imports that it would delete. */
-async function unusedIn(snapshot: Snapshot): Promise<(one: CreatedObject) => boolean> {
-  const { references, changes, objection } = await planSnapshot(snapshot);
-  if (objection !== undefined) tell(`warning: copies of objects that are gone are left: ${objection}`);
-  const synced = new Set(syncedKinds(snapshot.config).map(({ kind }) => kind.resource.plural));
-  const imported = new Set(
-    references.flatMap(({ seen, isReferenced }) => (isReferenced ? [seen.kind.host.plural] : [])),
-  );
-  const deleted = changes.filter(
-    ({ resource, after }) => after === undefined && !synced.has(resource.plural),
-  );
-  const unreferenced = new Set(deleted.map(({ before }) => before?.metadata.uid));
-  return ({ resource: { plural }, object, isUnmapped = false }) => {
-    if (isUnmapped || unreferenced.has(object.metadata.uid)) return true;
-    const isSyncable = SYNCABLE_KINDS.some(({ resource }) => resource.plural === plural);
-    return isSyncable && !synced.has(plural) && !imported.has(plural);
-  };
+async function planned(snapshot: Snapshot): Promise<WorldPlan> {
+  const plan = await planSnapshot(snapshot);
+  if (plan.objection !== undefined)
+    tell(`warning: copies of objects that are gone are left: ${plan.objection}`);
+  return plan;
 }
 
 /** Deleted last: while copies exist, it names the syncer that created them. */
@@ -341,80 +304,6 @@ function isDeleted({ cluster, resource, object }: CreatedObject, { clusters }: C
   });
 }
 
-// The objects that the syncer of one virtual cluster created, in both clusters, found by their bookkeeping. Pure.
-
-interface CreatedObject {
-  readonly cluster: ClusterName;
-  readonly resource: Resource;
-  readonly object: KubeObject;
-  /** The object on the other side that it is a copy of; undefined where it is no copy. */
-  readonly of: NamespacedName | undefined;
-  /** The configuration maps no namespace to its own. */
-  readonly isUnmapped?: boolean;
-  /** The virtual object, where it has the status of this copy, and the patch that clears it. */
-  readonly status?: { readonly virtual: KubeObject; readonly patch: JsonObject };
-}
-
-interface CreatedObjects {
-  readonly deletable: readonly CreatedObject[];
-  /** Created by this program, but `vcluster.loft.sh/controlled-by` assigns them to another controller. */
-  readonly kept: readonly CreatedObject[];
-  /** In namespaces that are not mapped: nothing but the name of the virtual cluster says whose they are. */
-  readonly unproven: readonly CreatedObject[];
-}
-
-function createdObjects(
-  { config, kinds, referenced }: Snapshot,
-  { isHosted = false }: Pick<Connection, 'isHosted'>,
-): CreatedObjects {
-  const { names } = createTranslators(config);
-  const virtualAt = (resource: Resource, key: NamespacedName): KubeObject | undefined => {
-    const imported = referenced.find(({ kind }) => kind.host.plural === resource.plural);
-    const { virtual } = imported ?? objectsOf({ kinds }, resource);
-    return virtual.find((object) => objectKey(object) === keyOf(key));
-  };
-  const copies = (resource: Resource, host: readonly KubeObject[]): CreatedObject[] =>
-    host.flatMap((object) => {
-      // vCluster's own copies have the same bookkeeping but no record of this program.
-      if (recordOf(object) === undefined) return [];
-      const elsewhere = isHosted ? undefined : unmappedVirtual(object, resource, names);
-      const of = elsewhere ?? namedVirtual(object, resource, names);
-      if (of === undefined) return [];
-      const status = copiedStatus(object, resource, () => virtualAt(resource, of));
-      return [{ cluster: 'host', resource, object, of, isUnmapped: elsewhere !== undefined, ...status }];
-    });
-  const imports = referenced.flatMap(({ kind, virtual }) =>
-    virtual.flatMap((object): CreatedObject[] => {
-      const of = { namespace: config.host.namespace, name: object.metadata.name };
-      const isOurs = isImport(object, config.name);
-      return isOurs ? [{ cluster: 'virtual', resource: kind.virtual, object, of }] : [];
-    }),
-  );
-  const all = [
-    ...kinds.flatMap(({ resource, host }) => copies(resource, host)),
-    ...referenced.flatMap(({ kind, host }) => copies(kind.host, host)),
-    ...imports,
-  ];
-  const isProven = ({ resource, object, of, isUnmapped = false }: CreatedObject): boolean =>
-    !isUnmapped || (of !== undefined && isCopyFrom(object, virtualAt(resource, of)));
-  const groupOf = (one: CreatedObject): keyof CreatedObjects =>
-    isOptedOut(one.object) ? 'kept' : isProven(one) ? 'deletable' : 'unproven';
-  return { deletable: [], kept: [], unproven: [], ...Object.groupBy(all, groupOf) };
-}
-
 function nameOf({ cluster, resource, object }: CreatedObject): string {
   return `${resource.kind} "${objectKey(object)}" in the ${cluster} cluster`;
-}
-
-/** Undefined where the virtual object has another status, or none. */
-function copiedStatus(
-  copy: KubeObject,
-  { plural }: Resource,
-  readVirtual: () => KubeObject | undefined,
-): Pick<CreatedObject, 'status'> {
-  const patchOf = SYNCABLE_KINDS.find(({ resource }) => resource.plural === plural)?.statusPatch;
-  const virtual = patchOf && readVirtual();
-  if (virtual === undefined || patchOf === undefined || patchOf(virtual, copy) !== undefined) return {};
-  const patch = patchOf(virtual, undefined);
-  return patch === undefined ? {} : { status: { virtual, patch } };
 }

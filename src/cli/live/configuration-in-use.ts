@@ -10,12 +10,12 @@ import { isReplica } from '../../fleet/replicas.ts';
 import { FLEET } from '../../fleet/vcluster.ts';
 import { LEASES } from '../../kube/lease.ts';
 import { CONFIG_MAPS, objectKey, SECRETS, type KubeObject, type Resource } from '../../kube/object.ts';
+import { stringMapOf } from '../../kube/string-map.ts';
 import { isForbidden } from '../../kube/status-error.ts';
 import type { ClusterClient } from '../../kube/types.ts';
 import { CONFIGURATION_TEXT } from '../../syncer/leadership.ts';
 import { hasBookkeeping } from '../../syncer/translate/bookkeeping.ts';
-import { stringMapOf } from '../../syncer/translate/labels.ts';
-import { listAll } from './snapshot.ts';
+import { listAll } from '../../syncer/rehearsal/connection.ts';
 
 /** The namespace of the fleet that syncs, or has synced, the vCluster of this Lease; '' if none has. The owner of its namespace can write it, a tenant cannot. */
 export function fleetOf(lease: KubeObject | undefined): string {

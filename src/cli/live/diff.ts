@@ -4,20 +4,21 @@ import { plainLines, plainText } from '../../base/excerpt.ts';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { unifiedHunks } from '../../base/unified-diff.ts';
-import { apiVersionOf, asJson, keyOf, objectKey, type KubeObject, SECRETS } from '../../kube/object.ts';
+import { apiVersionOf, asJson, objectKey, type KubeObject, SECRETS, SERVER_SET } from '../../kube/object.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
 import { type ExitWith, describeFailure, type Paint, paintFor, tell } from '../output/terminal.ts';
 import { formatKind, isOfKnownKind, reportUnknownKind, knownKind, nameProblem } from '../kind-scope.ts';
 import { readDaemon } from './reports.ts';
-import { printObject, SERVER_SET, withoutBookkeeping } from '../output/objects.ts';
-import { type Connection, reaching, readSnapshot, planSnapshot, type WorldPlan } from './snapshot.ts';
-import { namespaceAdvice } from '../../syncer/reconcile/environment.ts';
+import { printObject } from '../output/objects.ts';
+import { withoutBookkeeping } from '../../syncer/translate/bookkeeping.ts';
+import { type Connection, reaching } from '../../syncer/rehearsal/connection.ts';
+import { readSnapshot, planSnapshot } from './snapshot.ts';
+import type { WorldPlan } from '../../syncer/rehearsal/snapshot.ts';
 import { copiesLeft } from '../../syncer/copies-left.ts';
-import { outcomeOf } from '../../syncer/reconcile/controller.ts';
-import { describeTermination } from '../../syncer/reconcile/notices.ts';
-import { endingImport } from './object-status.ts';
-import type { Change, ObjectPlan } from '../../syncer/rehearsal.ts';
+import { describeTermination } from '../../kube/termination.ts';
+import { changesAbout, closedNamespaceNote, endsAbout } from '../../syncer/rehearsal/plan-parts.ts';
+import type { Change, ObjectPlan } from '../../syncer/rehearsal/rehearsal.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
 
 interface DiffFlags {
@@ -54,7 +55,7 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
     tell(`error: ${kind === undefined ? 'object' : formatKind(kind)} "${name}" exists in neither cluster`);
   const failed = plan.objects.filter((one) => one.error !== undefined && isChosen(one));
   for (const { key, kind: one, error } of failed)
-    tell(`failed ${one.resource.kind} ${key}: ${whyFailed(error, plan)}`);
+    tell(`failed ${one.resource.kind} ${key}: ${closedNamespaceNote(error, plan) ?? describeFailure(error)}`);
   const { runsOther } = await reaching('host', () =>
     readDaemon(snapshot.config, connection.clusters.host, systemClock.now()),
   );
@@ -73,21 +74,9 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
 }
 
 /** What is being deleted has no difference of its own, and is replaced when it is gone. */
-function noteEnds({ references }: WorldPlan, objects: readonly ObjectPlan[]): void {
-  const note = (kind: string, object: KubeObject): void =>
-    tell(`note: ${kind} "${objectKey(object)}" ${describeTermination(object)}`);
-  for (const { kind, decision, seen } of objects)
-    if (decision.kind === 'terminating' && seen.host !== undefined)
-      note(`the host copy of ${kind.resource.kind}`, seen.host);
-  const named = new Set(
-    objects.flatMap((one) => one.references.map((each) => `${each.kind} ${keyOf(each)}`)),
-  );
-  for (const { seen } of references) {
-    const ending = endingImport(seen);
-    const { kind } = seen.kind.virtual;
-    if (ending !== undefined && named.has(`${kind} ${keyOf(seen.virtual)}`))
-      note(`the import of ${kind}`, ending);
-  }
+function noteEnds(plan: WorldPlan, objects: readonly ObjectPlan[]): void {
+  for (const { what, object } of endsAbout(objects, plan))
+    tell(`note: ${what} "${objectKey(object)}" ${describeTermination(object)}`);
 }
 
 /** Copies that this configuration no longer updates. They stay as they are, so they are no difference. */
@@ -101,26 +90,6 @@ async function noteCopiesLeft({ config, clusters }: Connection): Promise<void> {
     note(own, kind, 'this program on the host; "endpoint-syncer cleanup --unused" removes what is not used');
     note(others, kind, `another syncer on the host; unless vCluster does, set ${setting} to true`);
   }
-}
-
-/** A host namespace that takes no copies is described as in the daemon's Event. */
-function whyFailed(error: unknown, { snapshot: { config } }: WorldPlan): string {
-  const { warning } = outcomeOf(error, 0, namespaceAdvice(config));
-  const isOfNamespace = warning?.reason === 'NamespaceNotFound' || warning?.reason === 'Terminating';
-  return isOfNamespace ? warning.note : describeFailure(error);
-}
-
-/** Changes of these objects, of their copies, and of the objects that they reference. */
-function changesAbout(objects: readonly ObjectPlan[], plan: WorldPlan): readonly Change[] {
-  const named = new Set(
-    objects.flatMap(({ references }) => references.map((one) => `${one.kind} ${keyOf(one)}`)),
-  );
-  const references = plan.references.filter(
-    ({ seen: { kind, virtual }, isReferenced }) =>
-      isReferenced && named.has(`${kind.virtual.kind} ${keyOf(virtual)}`),
-  );
-  const about = new Set([...objects, ...references].flatMap(({ changes }) => changes));
-  return plan.changes.filter((change) => about.has(change));
 }
 
 /** Undefined if the shown parts are equal. */

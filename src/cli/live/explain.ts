@@ -2,40 +2,26 @@
 
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
-import { TerminalError, PatchError } from '../../base/errors.ts';
-import { type JsonObject, type JsonValue, valueAt } from '../../base/json.ts';
-import type { Config } from '../../syncer/config/config.ts';
+import { TerminalError } from '../../base/errors.ts';
+import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { missingRights } from '../../kube/access-review.ts';
-import { keyOf, parseKey, asObject, type KubeObject, type NamespacedName } from '../../kube/object.ts';
-import type { CopyAddress, SyncedKind } from '../../syncer/kinds/kind.ts';
+import type { NamespacedName } from '../../kube/object.ts';
 import { describeRight, requiredRights } from '../../syncer/rights.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
-import { type ExitWith, describePatchError } from '../output/terminal.ts';
+import type { ExitWith } from '../output/terminal.ts';
 import { plainText, printableJson } from '../../base/excerpt.ts';
-import { withoutBookkeeping } from '../output/objects.ts';
 import { formatJson, formatTable, formatOption } from '../output/listing.ts';
 import { formatKind, knownKind, nameProblem } from '../kind-scope.ts';
-import { readDaemon, readEvents, type LeaseState, type ReportedEvent } from './reports.ts';
-import {
-  type Connection,
-  reaching,
-  readSnapshot,
-  type Snapshot,
-  findTarget,
-  planSnapshot,
-  type Target,
-  type WorldPlan,
-} from './snapshot.ts';
-import { reportingPipeline, type Application, KeptSandbox } from '../offline/rehearsal-parts.ts';
-import { factsOf, statusOfOther, type StatusFacts } from './object-status.ts';
-import { ageOf, importRow, objectRow, type StatusRow } from './status.ts';
-import { tracePatches, type TracedPatch } from '../../syncer/patch/trace.ts';
-import type { Direction } from '../../syncer/patch/types.ts';
-import { isOptedOut, isOverOwnCopy } from '../../syncer/reconcile/decide.ts';
-import { memberEquals, memberOf } from '../../syncer/translate/content.ts';
-import { stringMapOf } from '../../syncer/translate/labels.ts';
-import type { Change, ObjectPlan } from '../../syncer/rehearsal.ts';
+import { readDaemon, readEvents } from './reports.ts';
+import { type DaemonFacts, type ReportedEvent, factsOf } from '../../syncer/rehearsal/object-status.ts';
+import { type Connection, reaching } from '../../syncer/rehearsal/connection.ts';
+import { readSnapshot, planSnapshot } from './snapshot.ts';
+import type { Snapshot, WorldPlan } from '../../syncer/rehearsal/snapshot.ts';
+import { findTarget } from './find-target.ts';
+import { ageOf } from './status.ts';
+import { rowOf, type ObjectRow, type Target } from '../../syncer/rehearsal/status-rows.ts';
+import { StageRecorder, writesOf, type Stages } from '../../syncer/rehearsal/stages.ts';
 
 interface ExplainFlags {
   readonly host?: boolean;
@@ -75,12 +61,8 @@ async function explain(connection: Connection, name: string, flags: ExplainFlags
     return 1;
   }
   const { config } = snapshot;
-  const applications: Application[] = [];
-  await using sandbox = new KeptSandbox();
-  const plan = await planSnapshot(snapshot, {
-    sandbox,
-    createPipeline: reportingPipeline((application) => applications.push(application)),
-  });
+  await using recorder = new StageRecorder();
+  const plan = await planSnapshot(snapshot, recorder);
   const kind = flags.kind === undefined ? undefined : knownKind(flags.kind);
   const isHost = flags.host === true;
   const key = isHost && !name.includes('/') ? `${config.host.namespace}/${name}` : name;
@@ -91,7 +73,7 @@ async function explain(connection: Connection, name: string, flags: ExplainFlags
       : 'exists neither in the virtual cluster nor on the host';
     throw new TerminalError(`${kind === undefined ? 'object' : formatKind(kind)} "${key}" ${where}`);
   }
-  const explanation = await explanationOf(connection, plan, target, { missing, applications });
+  const explanation = await explanationOf(connection, plan, target, { missing, recorder });
   const { output } = flags;
   process.stdout.write(
     output === 'text' ? formatExplanation(explanation) : formatJson(asJsonObject(explanation), output),
@@ -122,14 +104,12 @@ async function snapshotOrMissing(
   }
 }
 
-type Row = Pick<StatusRow, 'kind' | 'virtual' | 'host' | 'status' | 'address'>;
-
-interface Explanation extends Row {
+interface Explanation extends ObjectRow {
   /** Undefined for an object that is imported, or is no copy. */
   readonly stages: Stages | undefined;
-  readonly write: WriteStage[];
+  readonly write: Stages['write'];
   readonly events: readonly ReportedEvent[];
-  readonly lease: LeaseState | undefined;
+  readonly lease: DaemonFacts['lease'];
   /** When it was read. */
   readonly nowMs: number;
 }
@@ -138,7 +118,7 @@ async function explanationOf(
   { clusters }: Connection,
   plan: WorldPlan,
   target: Target,
-  seen: { readonly missing: readonly string[]; readonly applications: readonly Application[] },
+  { missing, recorder }: { readonly missing: readonly string[]; readonly recorder: StageRecorder },
 ): Promise<Explanation> {
   const { config } = plan.snapshot;
   const nowMs = systemClock.now();
@@ -146,32 +126,16 @@ async function explanationOf(
   const { namespace = '', uid = '' } =
     (target.kind === 'object' ? target.plan.seen.virtual : undefined)?.metadata ?? {};
   const events = uid === '' ? [] : ((await readEvents(clusters.virtual, namespace)).get(uid) ?? []);
-  const facts = { ...factsOf(plan, { ...daemon, nowMs }), events, missingRights: seen.missing };
+  const facts = { ...factsOf(plan, { ...daemon, nowMs }), events, missingRights: missing };
   return {
     ...rowOf(target, facts, config),
-    stages: target.kind === 'object' ? await stagesOf(target.plan, seen.applications) : undefined,
+    stages: target.kind === 'object' ? await recorder.stagesOf(target.plan) : undefined,
     write: target.kind === 'other' ? [] : writesOf(target.plan.changes),
     events,
     lease: daemon.lease,
     nowMs,
   };
 }
-
-function rowOf(target: Target, facts: StatusFacts, config: Config): Row {
-  if (target.kind === 'object') return objectRow(target.plan, facts);
-  if (target.kind === 'import') return importRow(target.plan, facts);
-  const { resource, object, cluster, virtual = NO_NAME } = target;
-  const { namespace = '', name } = object.metadata;
-  return {
-    kind: resource.kind,
-    virtual,
-    host: cluster === 'host' ? { namespace, name } : NO_NAME,
-    status: statusOfOther(target, config),
-    address: undefined,
-  };
-}
-
-const NO_NAME: NamespacedName = { namespace: '', name: '' };
 
 function asJsonObject(explanation: Explanation): JsonObject {
   const { kind, virtual, host, status, address, stages, write, events, lease } = explanation;
@@ -230,7 +194,7 @@ function addStages(
 }
 
 function patchLines(
-  { direction, path, matches, nearest, error, action }: PatchStage,
+  { direction, path, matches, nearest, error, action }: Stages['patches'][number],
   sentence: string,
 ): string[] {
   const back = direction === 'toVirtual' ? ' (host to virtual)' : '';
@@ -246,17 +210,17 @@ function patchLines(
   return matches.map((match) => `${match.path}: ${value(match.before)} -> ${value(match.after)}${back}`);
 }
 
-function mergeLine({ path, winner, before, after }: MergeStage): string {
+function mergeLine({ path, winner, before, after }: Stages['merge'][number]): string {
   const other = winner === 'virtual' ? 'host' : 'virtual object';
   const side = winner === 'virtual' ? 'the virtual object' : 'the host';
   return `${path}: ${side} wins; on the ${other} ${value(before)} -> ${value(after)}`;
 }
 
-function writeLine({ cluster, verb, kind, object, reason }: WriteStage): string {
+function writeLine({ cluster, verb, kind, object, reason }: Stages['write'][number]): string {
   return `${verb} ${kind} ${object} in the ${cluster} cluster: ${reason}`;
 }
 
-function addressLine({ addresses, ports }: CopyAddress): string {
+function addressLine({ addresses, ports }: NonNullable<ObjectRow['address']>): string {
   const served = ports.length === 0 ? '' : `, ports ${ports.join(', ')}`;
   return `${addresses.length === 0 ? 'no address' : addresses.join(', ')}${served}`;
 }
@@ -270,120 +234,4 @@ function value(json: JsonValue): string {
 
 function capital(sentence: string): string {
   return sentence.charAt(0).toUpperCase() + sentence.slice(1);
-}
-
-type PatchStage = ReturnType<typeof patchStage>;
-type MergeStage = ReturnType<typeof mergeOf>[number];
-type WriteStage = ReturnType<typeof writesOf>[number];
-type Stages = Awaited<ReturnType<typeof stagesOf>>;
-
-/** `applications`: of the rehearsal that the plan is from, in their order. */
-async function stagesOf(plan: ObjectPlan, applications: readonly Application[]) {
-  const { seen, decision, changes } = plan;
-  const isSynced = decision.kind === 'create' || decision.kind === 'takeOver' || isOverOwnCopy(decision);
-  const first = (direction: Direction): Application | undefined =>
-    isSynced ? applications.find((one) => one.direction === direction && isOf(one, plan)) : undefined;
-  const forward = first('toHost');
-  const back = changes.some(({ cluster }) => cluster === 'virtual') ? first('toVirtual') : undefined;
-  return {
-    gate: { isPassed: decision.kind !== 'ignore' && decision.kind !== 'delete', detail: gateDetail(plan) },
-    name: { detail: nameDetail(plan) },
-    translation:
-      seen.virtual === undefined || forward === undefined
-        ? []
-        : translationOf(plan.kind, seen.virtual, asObject(forward.object)),
-    patches: [...(forward ? await patchStages(forward) : []), ...(back ? await patchStages(back) : [])],
-    merge: changes.flatMap((change) => mergeOf(change, plan.kind)),
-    write: writesOf(changes),
-  };
-}
-
-function isOf({ kind, context }: Application, plan: ObjectPlan): boolean {
-  const { namespace, name } = parseKey(plan.key);
-  const isNamed = valueAt(context.virtualObject, ['metadata', 'name']) === name;
-  return kind === plan.kind && context.objectNamespace === namespace && isNamed;
-}
-
-function writesOf(changes: readonly Change[]) {
-  return changes.map(({ cluster, resource, before, after, reason }) => {
-    const { namespace = '', name = '' } = (after ?? before)?.metadata ?? {};
-    const verb = before === undefined ? 'create' : after === undefined ? 'delete' : 'update';
-    return { cluster, verb, kind: resource.kind, object: keyOf({ namespace, name }), reason };
-  });
-}
-
-function gateDetail({ seen, decision, key, kind }: ObjectPlan): string {
-  if (decision.kind === 'ignore' || decision.kind === 'delete') return decision.reason;
-  if (isOptedOut(seen.virtual)) return 'opted out';
-  const service = kind.serviceKey(key, seen.virtual);
-  if (service === undefined) return 'passed';
-  return seen.service === undefined ? `no Service "${service}"` : `Service "${service}" has no selector`;
-}
-
-function nameDetail({ seen, key }: ObjectPlan): string {
-  const { target, ownership, claims, host } = seen;
-  if (target === undefined) return 'the namespace is not mapped';
-  const place = `${key} -> ${keyOf(target)}`;
-  const rivals = claims.filter((claim) => claim.key !== key).map((claim) => claim.key);
-  const also = rivals.length === 0 ? '' : `; the same name as ${rivals.join(', ')}`;
-  if (host === undefined) return `${place}, which does not exist${also}`;
-  if (ownership?.kind !== 'ours') return `${place}, which is an object of another client${also}`;
-  const owner = keyOf(ownership.virtual);
-  return `${place}, which is the copy of ${owner === key ? 'this object' : owner}${also}`;
-}
-
-function translationOf(
-  { content, translationNote }: SyncedKind,
-  virtual: KubeObject,
-  forged: KubeObject,
-): string[] {
-  const [before, after] = [stringMapOf(virtual.metadata.labels), stringMapOf(forged.metadata.labels)];
-  const renamed = Object.keys(before).filter((key) => after[key] !== before[key]);
-  const isTranslated = content.members.some(
-    (name) => !memberEquals(content, name, memberOf(virtual, name), memberOf(forged, name)),
-  );
-  return [
-    ...(renamed.length === 0 ? [] : [`label keys that are renamed or not copied: ${renamed.join(', ')}`]),
-    ...(isTranslated ? [translationNote] : []),
-  ];
-}
-
-async function patchStages({ options, direction, object, context }: Application) {
-  const tracing = { ...options, monotonicMs: () => systemClock.monotonicMs() };
-  const { patches } = await tracePatches(tracing, direction, object, context);
-  return patches.map((patch) => patchStage(direction, patch));
-}
-
-/** A value that is not there is null; `nearest`: where nothing matched, the longest part of the path that exists. */
-function patchStage(direction: Direction, patch: TracedPatch) {
-  const { index, path, action, matches, nearest = null, error } = patch;
-  return {
-    direction,
-    index,
-    path,
-    action,
-    matches: matches.map(({ before = null, after = null, ...match }) => ({ ...match, before, after })),
-    nearest,
-    error: error instanceof PatchError ? describePatchError(error) : null,
-  };
-}
-
-/** Keys whose values differ between the sides: the winner is the side whose value is written to the other. */
-function mergeOf({ cluster, before, after }: Change, { content, hasStatus }: SyncedKind) {
-  if (before === undefined || after === undefined) return [];
-  const winner = cluster === 'host' ? 'virtual' : 'host';
-  const merged = (path: string, from: JsonValue = null, to: JsonValue = null) =>
-    ({ path, winner, before: from, after: to }) as const;
-  // Without what the syncer keeps for itself.
-  const [shownBefore, shownAfter] = [withoutBookkeeping(before), withoutBookkeeping(after)];
-  const maps = (['annotations', 'labels'] as const).flatMap((member) => {
-    const [from, to] = [shownBefore, shownAfter].map(({ metadata }) => stringMapOf(metadata[member]));
-    return Object.keys({ ...from, ...to })
-      .filter((key) => from?.[key] !== to?.[key])
-      .map((key) => merged(`metadata.${member}.${key}`, from?.[key], to?.[key]));
-  });
-  const members = (hasStatus ? [...content.members, 'status'] : content.members)
-    .filter((path) => !memberEquals(content, path, memberOf(before, path), memberOf(after, path)))
-    .map((path) => merged(path, memberOf(before, path), memberOf(after, path)));
-  return [...maps, ...members];
 }

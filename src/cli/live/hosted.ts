@@ -35,19 +35,18 @@ import {
 } from '../../kube/object.ts';
 import { ignoreNotFound } from '../../kube/status-error.ts';
 import type { ClusterClient } from '../../kube/types.ts';
-import { measuredClient } from '../../syncer/clusters.ts';
+import {
+  hostClient,
+  type Connection,
+  listAll,
+  reaching,
+  UnreachableError,
+} from '../../syncer/rehearsal/connection.ts';
+import { programParts } from '../installation.ts';
 import { HELP_GROUP, loaderInput } from '../config-options.ts';
 import { allowed, findConfiguration, fleetOf, textHashes } from './configuration-in-use.ts';
 import { readFleetNote } from './reports.ts';
-import {
-  clientParts,
-  connect,
-  type Connection,
-  listAll,
-  type LiveConfig,
-  reaching,
-  UnreachableError,
-} from './snapshot.ts';
+import { connect, type LiveConfig } from './snapshot.ts';
 import { reportProblems, tell } from '../output/terminal.ts';
 import type { Config, FleetConfig } from '../../syncer/config/config.ts';
 import { decideMember, isSelected, memberSelector, type MemberDecision } from '../../fleet/decide-member.ts';
@@ -222,7 +221,7 @@ function connectHost(
   const { namespace } = command.opts<{ namespace?: string }>();
   const given = flags['host.namespace'] ?? namespace;
   const { namespace: own, description } = access;
-  return { host: measuredClient('host', access, clientParts()), description, own, given };
+  return { host: hostClient(access, programParts()), description, own, given };
 }
 
 function connectHosted(command: Command, name: string, input: LoadOptions): HostedVcluster {

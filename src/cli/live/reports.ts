@@ -10,17 +10,10 @@ import { LEASES } from '../../kube/lease.ts';
 import { ignoreNotFound, isForbidden, isNotFound, StatusError } from '../../kube/status-error.ts';
 import type { ClusterClient } from '../../kube/types.ts';
 import { CONFIGURATION, leaseName } from '../../syncer/leadership.ts';
-import { listAll } from './snapshot.ts';
+import type { DaemonFacts, ReportedEvent } from '../../syncer/rehearsal/object-status.ts';
+import { listAll } from '../../syncer/rehearsal/connection.ts';
 
 const CONTROLLER = 'endpoint-syncer/controller';
-
-export interface ReportedEvent {
-  readonly type: string;
-  readonly reason: string;
-  readonly note: string;
-  /** Of the last occurrence. */
-  readonly lastMs: number;
-}
 
 /** Events by uid of the object that they are about, the latest first. */
 export type ReportedEvents = ReadonlyMap<string, readonly ReportedEvent[]>;
@@ -46,19 +39,7 @@ function reportedEvent(event: JsonObject): ReportedEvent {
   return { type, reason, note, lastMs: Math.max(...times.map((path) => timeOf(valueAt(event, path)))) };
 }
 
-export interface LeaseState {
-  /** `namespace/name`. */
-  readonly key: string;
-  /** '' when no replica holds it. */
-  readonly holder: string;
-}
-
-export interface DaemonState {
-  /** Undefined: leader election is off, and no replica holds the Lease either. */
-  readonly lease: LeaseState | undefined;
-  /** The daemon in charge runs another configuration than this one. */
-  readonly runsOther: boolean;
-  /** The state of the vCluster in its fleet, if it is not synced, or not as configured. */
+export interface DaemonState extends DaemonFacts {
   readonly fleetNote: string | undefined;
   /** The Lease; undefined: no daemon has created it, or this user may not read it. */
   readonly object: KubeObject | undefined;

@@ -6,25 +6,17 @@ import { systemClock } from '../../base/clock.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { plainText } from '../../base/excerpt.ts';
 import { parseLabelSelector, SelectorError, type LabelPredicate } from '../../kube/label-selector.ts';
-import { keyOf, parseKey, type KubeObject, type NamespacedName, type StringMap } from '../../kube/object.ts';
-import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
+import { keyOf } from '../../kube/object.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, virtualNamespace, withConnection } from './hosted.ts';
 import { tell, type ExitWith } from '../output/terminal.ts';
 import { formatListing, outputOption, resourceName, type ListedRow } from '../output/listing.ts';
 import { isOfKnownKind, knownKind, reportUnknownKind } from '../kind-scope.ts';
-import { type Connection, readSnapshot, planSnapshot, type WorldPlan } from './snapshot.ts';
-import { readDaemon, readEvents, type DaemonState, type ReportedEvents } from './reports.ts';
-import type { CopyAddress } from '../../syncer/kinds/kind.ts';
-import type { ObjectPlan, ReferencePlan } from '../../syncer/rehearsal.ts';
-import {
-  addressOf,
-  factsOf,
-  statusOfImport,
-  statusOf,
-  type StatusFacts,
-  type SyncStatus,
-} from './object-status.ts';
+import type { Connection } from '../../syncer/rehearsal/connection.ts';
+import { readSnapshot, planSnapshot } from './snapshot.ts';
+import type { WorldPlan } from '../../syncer/rehearsal/snapshot.ts';
+import { readDaemon, readEvents } from './reports.ts';
+import { rowsOf, type StatusRow } from '../../syncer/rehearsal/status-rows.ts';
 
 interface StatusFlags {
   readonly kind?: string;
@@ -35,21 +27,6 @@ interface StatusFlags {
   readonly watch?: boolean;
   /** Also rows of skipped objects in tables. */
   readonly all?: boolean;
-}
-
-export interface StatusRow {
-  readonly kind: string;
-  /** API group of the kind; '' is the core group. */
-  readonly group: string;
-  readonly virtual: NamespacedName;
-  /** Empty names where the namespace is not mapped. */
-  readonly host: NamespacedName;
-  readonly status: SyncStatus;
-  /** Only of a copy that the host serves at an address. */
-  readonly address: CopyAddress | undefined;
-  readonly labels: StringMap;
-  /** RFC 3339; '' where it is not known. */
-  readonly lastChange: string;
 }
 
 /** The interval of `--watch`. */
@@ -177,61 +154,6 @@ async function statusRows({ clusters }: Connection, plan: WorldPlan): Promise<St
     readDaemon(plan.snapshot.config, clusters.host, nowMs),
   ]);
   return rowsOf(plan, { events, ...daemon, nowMs });
-}
-
-export interface StatusReports extends Pick<DaemonState, 'fleetNote' | 'lease' | 'runsOther'> {
-  readonly events: ReportedEvents;
-  readonly nowMs: number;
-}
-
-/** Synced objects first, then referenced objects. */
-export function rowsOf(plan: WorldPlan, reports: StatusReports): StatusRow[] {
-  const facts = factsOf(plan, reports);
-  const eventsOf = (uid = ''): StatusFacts['events'] => reports.events.get(uid) ?? [];
-  const objects = plan.objects.map((one) =>
-    objectRow(one, { ...facts, events: eventsOf(one.seen.virtual?.metadata.uid) }),
-  );
-  return [...objects, ...plan.references.map((one) => importRow(one, facts))];
-}
-
-export function objectRow(plan: ObjectPlan, facts: StatusFacts): StatusRow {
-  const { virtual, host, target } = plan.seen;
-  return {
-    kind: plan.kind.resource.kind,
-    group: plan.kind.resource.group,
-    virtual: parseKey(plan.key),
-    host: target ?? { namespace: '', name: '' },
-    status: statusOf(plan, facts),
-    address: addressOf(plan),
-    labels: virtual?.metadata.labels ?? {},
-    lastChange: lastChangeOf(virtual, host),
-  };
-}
-
-export function importRow(plan: ReferencePlan, facts: Parameters<typeof statusOfImport>[1]): StatusRow {
-  const { seen, decision } = plan;
-  const { kind, virtual } = seen;
-  const there = seen.object ?? seen.imported;
-  return {
-    kind: kind.virtual.kind,
-    group: kind.virtual.group,
-    virtual,
-    host: decision.name ?? seen.target ?? { namespace: '', name: '' },
-    status: statusOfImport(plan, facts),
-    address: undefined,
-    labels: there?.metadata.labels ?? {},
-    lastChange: lastChangeOf(there, seen.ours[0] ?? seen.source),
-  };
-}
-
-/** The last write of this program to either side, else the last write to the virtual object. */
-function lastChangeOf(virtual: KubeObject | undefined, host: KubeObject | undefined): string {
-  const times = (object: KubeObject | undefined, isOurs: boolean): string[] =>
-    (object?.metadata.managedFields ?? []).flatMap(({ manager, time }) =>
-      time !== undefined && (!isOurs || manager === FIELD_MANAGER) ? [time] : [],
-    );
-  const ours = [...times(virtual, true), ...times(host, true)].toSorted().at(-1);
-  return ours ?? times(virtual, false).toSorted().at(-1) ?? virtual?.metadata.creationTimestamp ?? '';
 }
 
 function listed(

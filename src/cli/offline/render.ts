@@ -9,7 +9,7 @@ import { addConfigOptions, loaderInput } from '../config-options.ts';
 import { type ExitWith, describeFailure, showProgress, tell } from '../output/terminal.ts';
 import { readObjects, printObject } from '../output/objects.ts';
 import { warnOfOlder } from '../output/older-versions.ts';
-import { NO_EFFECT } from '../../syncer/kinds/kind.ts';
+import { apiDefaults } from './api-defaults.ts';
 import { SHARED_KEYS } from '../../syncer/kinds/synced-kinds.ts';
 import {
   placedWorld,
@@ -18,8 +18,7 @@ import {
   isSyncedBy,
   syncedResources,
   type Rendered,
-  type RenderedWorld,
-} from './offline-sync.ts';
+} from '../../syncer/rehearsal/files.ts';
 
 interface RenderFlags {
   readonly filename: string[];
@@ -62,23 +61,15 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
   const world = placedWorld(isReverse ? { host: given, virtual } : { virtual: given, host }, config);
   using progress = showProgress('rendering');
   const render = isReverse ? renderToVirtual : renderToHost;
-  const options = { progress: (done: number) => progress.update(done, total) };
-  const { rendered, missing, events } = await render(world, config, options);
+  const options = { admit: apiDefaults(), progress: (done: number) => progress.update(done, total) };
+  const { rendered, missing, notes } = await render(world, config, options);
   progress[Symbol.dispose]();
   print(rendered, flags.output);
   // The other direction imports nothing from these files.
-  if (!isReverse) printNotes(events);
+  if (!isReverse) for (const note of notes) tell(`note: ${note}`);
   if (!isReverse) for (const one of rendered) if (one.kind === 'object') warnOfOlder(one.object);
   if (!isReverse) for (const object of missing) tell(`note: ${object} ${IN_NO_FILE}`);
   return rendered.some(({ kind }) => kind === 'failed') ? 1 : 0;
-}
-
-/** What the tenant would be told of copies that nothing can use. */
-function printNotes(events: RenderedWorld['events']): void {
-  const notes = events.flatMap(({ reason, regarding, resource, note }) =>
-    reason === NO_EFFECT.reason ? [`note: ${resource.kind} ${objectKey(regarding)}: ${note}`] : [],
-  );
-  for (const line of new Set(notes)) tell(line);
 }
 
 const IN_NO_FILE = 'is referenced and in no file, so it is not rendered: add its file to -f';

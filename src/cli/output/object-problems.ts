@@ -169,13 +169,13 @@ function pathOf(field: string, key: string | undefined): ConfigPath {
 function unknownField({ path, fields }: Inspected['unknownFields'][number], schema: ObjectSchema): Finding {
   const name = String(path.at(-1));
   const near = nearestWord(name, fields);
-  const meant = near === undefined ? placeOf(name, schema) : formatPath([...path.slice(0, -1), near]);
+  const meant = near === undefined ? pathOfField(name, schema) : formatPath([...path.slice(0, -1), near]);
   const hint = meant === undefined ? '' : `; did you mean ${meant}?`;
   return errorAtKey(path, `unknown field ${JSON.stringify(name)}${hint}`);
 }
 
 /** Where the kind has a field of this name, the nearest to the root: `subsets[*].ports`. */
-function placeOf(name: string, schema: ObjectSchema): string | undefined {
+function pathOfField(name: string, schema: ObjectSchema): string | undefined {
   const seen = new Set<string>();
   let level = [{ schema, above: '' }];
   while (level.length > 0) {

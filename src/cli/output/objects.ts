@@ -18,8 +18,6 @@ import { type JsonObject, type JsonValue, isJsonObject, ownValue } from '../../b
 import { asObject, withLists, type KubeObject, type ObjectMeta } from '../../kube/object.ts';
 import { objectProblems, type ObjectRules } from './object-problems.ts';
 import { reportProblems, showProgress } from './terminal.ts';
-import { isBookkeepingAnnotation, isUnservedMark } from '../../syncer/translate/bookkeeping.ts';
-import { isBookkeepingLabel, pick, stringMapOf } from '../../syncer/translate/labels.ts';
 
 /** Larger than any object that an API server stores (1.5 MiB). */
 const OBJECT_BYTES_MAX = 16 * 1024 * 1024;
@@ -174,28 +172,4 @@ export function objectOf(value: JsonObject): KubeObject {
   const { managedFields, ...metadata } = value['metadata'] as JsonObject; // checked, too
   if (managedFields === null) object.metadata = metadata as ObjectMeta; // the same without a member
   return withLists(object);
-}
-
-export const SERVER_SET = ['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'managedFields'];
-
-/** A copy without the bookkeeping annotations and the marker labels. */
-export function withoutBookkeeping(object: KubeObject): KubeObject {
-  return withoutKeys(object, (member, key, value) =>
-    member === 'annotations'
-      ? isBookkeepingAnnotation(key) || isUnservedMark(key, value)
-      : isBookkeepingLabel(key),
-  );
-}
-
-export function withoutKeys(
-  object: KubeObject,
-  isHidden: (member: 'annotations' | 'labels', key: string, value: string) => boolean,
-): KubeObject {
-  const metadata: ObjectMeta = { ...object.metadata };
-  for (const member of ['annotations', 'labels'] as const) {
-    const kept = pick(stringMapOf(metadata[member]), (key, value) => !isHidden(member, key, value));
-    if (Object.keys(kept).length > 0) metadata[member] = kept;
-    else delete metadata[member];
-  }
-  return { ...object, metadata };
 }

@@ -2,7 +2,14 @@
 
 import type { WriteStream } from 'node:tty';
 import { systemClock } from '../../base/clock.ts';
-import { ConfigError, type ConfigProblem, TerminalError, PatchError, messageOf } from '../../base/errors.ts';
+import {
+  ConfigError,
+  type ConfigProblem,
+  describePatchError,
+  messageOf,
+  PatchError,
+  TerminalError,
+} from '../../base/errors.ts';
 import { plainLines, plainText } from '../../base/excerpt.ts';
 import { describeProblem } from '../../config-file/source-file.ts';
 import { StatusError } from '../../kube/status-error.ts';
@@ -131,18 +138,6 @@ export function usageError(message: string): number {
 function isActionable(error: unknown): error is Error {
   const types = [TerminalError, StatusError, TransportError, StoreError, PatchError];
   return types.some((type) => error instanceof type);
-}
-
-/** A line with index and path, then the expression with a caret where the place is known; the same of other patches that fail. */
-export function describePatchError(error: PatchError): string {
-  return [error, ...error.others]
-    .map((each) => `${patchErrorLine(each)}${each.excerpt === '' ? '' : `\n${each.excerpt}`}`)
-    .join('\n');
-}
-
-export function patchErrorLine({ index, path, kind, message }: PatchError): string {
-  const place = path === '' ? '' : ` at ${plainText(path)}`;
-  return `patches[${index}]${place}: ${plainText(message)} (${kind})`;
 }
 
 export function describeFailure(error: unknown): string {

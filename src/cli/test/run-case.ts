@@ -1,42 +1,27 @@
 /** Runs one test case offline, in the directions for which it has expectations. */
 
-import {
-  objectKey,
-  type KubeObject,
-  asJson,
-  isOfKind,
-  keyOf,
-  parseKey,
-  qualifiedKeyOf,
-} from '../../kube/object.ts';
+import { objectKey, type KubeObject, asJson, parseKey, qualifiedKeyOf } from '../../kube/object.ts';
 import type { Config } from '../../syncer/config/config.ts';
 import {
   placedWorld,
   renderToHost,
   renderToVirtual,
   type OfflineOptions,
-  type FileWorld,
-  type KindPipeline,
   type RenderedWorld,
-} from '../offline/offline-sync.ts';
+} from '../../syncer/rehearsal/files.ts';
 import type { TestCase, Expectation } from './test-file.ts';
 import { PatchError, messageOf } from '../../base/errors.ts';
 import {
   isJsonObject,
-  valueAt,
   type JsonObject,
   type JsonValue,
   textAt,
   ownValue,
   jsonEquals,
 } from '../../base/json.ts';
-import { locate } from '../../syncer/patch/walk.ts';
-import type { ConcretePath } from '../../syncer/translate/types.ts';
-import { translatedBack } from '../../syncer/reconcile/copy.ts';
-import { withValueAt } from '../../syncer/translate/paths.ts';
-import { virtualOf } from '../../syncer/translate/bookkeeping.ts';
+import { roundTrips, type RoundTrip } from '../../syncer/rehearsal/round-trip.ts';
 import { printPath } from '../../syncer/patch/path-syntax.ts';
-import { withoutBookkeeping, withoutKeys } from '../output/objects.ts';
+import { withoutBookkeeping } from '../../syncer/translate/bookkeeping.ts';
 
 export interface CaseRun {
   readonly forward: Outcome;
@@ -57,7 +42,9 @@ export async function runCase(test: TestCase, config: Config, options: OfflineOp
   const missing = test.expect.events === undefined ? there.missing : [];
   const copies = rendered.flatMap((one) => (one.kind === 'object' ? [one.object] : []));
   const mismatches = compareOutcome('', test.expect, forward);
-  const brokenRoundTrip = test.roundTrip ? await roundTrips(world, copies, pipelines) : [];
+  const brokenRoundTrip = test.roundTrip
+    ? (await roundTrips(world, copies, pipelines)).flatMap(brokenRoundTrips)
+    : [];
   if (test.reverse === undefined || pipelines.length === 0)
     return { forward, reverse: undefined, mismatches, brokenRoundTrip, missing };
   const changed = { virtual: world.virtual, host: hostAfter(world.host, copies) };
@@ -76,73 +63,16 @@ function hostAfter(given: readonly KubeObject[], copies: readonly KubeObject[]):
   return [...written.values(), ...copies.filter((copy) => !written.has(qualifiedKeyOf(copy)))];
 }
 
-// The round trip of a case: every copy translated back, with nothing changed on the host, has to give the virtual object again.
-
-/** Where the round trip of the copies of `world.virtual` is not the identity. */
-async function roundTrips(
-  world: FileWorld,
-  copies: readonly KubeObject[],
-  pipelines: readonly KindPipeline[],
-): Promise<Mismatch[]> {
-  return (await Promise.all(pipelines.map((one) => roundTrip(world, copies, one)))).flat();
-}
-
-async function roundTrip(
-  world: FileWorld,
-  copies: readonly KubeObject[],
-  parts: KindPipeline,
-): Promise<Mismatch[]> {
-  const { resource } = parts.kind;
-  const virtual = new Map(
-    world.virtual.filter((object) => isOfKind(object, resource)).map((object) => [objectKey(object), object]),
-  );
-  const mismatches: Mismatch[] = [];
-  for (const copy of copies.filter((object) => isOfKind(object, resource))) {
-    const name = virtualOf(copy, resource, parts.names);
-    const original = name && virtual.get(keyOf(name));
-    if (name === undefined || original === undefined) continue;
-    const subject = `round trip ${resource.kind} ${keyOf(name)}`;
-    try {
-      const back = await translatedBack(copy, name, parts, original);
-      const rule = { subject, isSubset: false };
-      mismatches.push(...differences(rule, crossing(original, parts), crossing(back, parts)));
-    } catch (error) {
-      if (!(error instanceof PatchError)) throw error;
-      for (const each of allOf(error))
-        mismatches.push({ subject, path: each.path, expected: 'no error', actual: errorEntry(each) });
-    }
-  }
-  return mismatches;
-}
-
-/** The part of an object that goes to the host and comes back, as an API server stores it, without the fields that only the host sets. */
-function crossing(object: KubeObject, parts: KindPipeline): JsonObject {
-  const { pipeline, kind, labels } = parts;
-  const { metadata } = withoutKeys(
-    object,
-    (member, key) =>
-      labels.isExcluded(member, key) ||
-      kind.content.crossingOf?.(member, key) !== undefined ||
-      (member === 'labels' && kind.content.isOwnLabel(key)),
-  );
-  const { apiVersion: _apiVersion, kind: _kind, ...content } = object;
-  for (const member of kind.content.members) delete content[member];
-  let crossed: JsonValue = asJson({ ...content, ...kind.content.stored(asJson(object)), metadata });
-  for (const path of pipeline.hostOwnedPaths(crossed).toReversed())
-    crossed = withValueAt(crossed, path, undefined);
-  for (const path of oneWayLists(crossed, parts).toReversed())
-    crossed = withValueAt(crossed, path, undefined);
-  return isJsonObject(crossed) ? crossed : {};
-}
-
-/** Lists of which a patch that has no way back may add, remove or order elements. */
-function oneWayLists(object: JsonValue, { options }: KindPipeline): readonly ConcretePath[] {
-  return options.compiled.patches.flatMap(({ segments, actions }) => {
-    const end = segments.findLastIndex(({ kind }) => kind === 'key') + 1;
-    if (actions.toVirtual.kind !== 'keep' || end === segments.length || end === 0) return [];
-    const isListOrMap = locate({ segments: segments.slice(0, end) }, object);
-    return isListOrMap.filter((path) => Array.isArray(valueAt(object, path)));
-  });
+function brokenRoundTrips({ resource, key, result }: RoundTrip): Mismatch[] {
+  const subject = `round trip ${resource.kind} ${key}`;
+  if (result instanceof PatchError)
+    return allOf(result).map((each) => ({
+      subject,
+      path: each.path,
+      expected: 'no error',
+      actual: errorEntry(each),
+    }));
+  return differences({ subject, isSubset: false }, result.before, result.after);
 }
 
 // The expectations of a case compared with its outcome: which actual entry an expected one is about, and where the two differ.
@@ -275,7 +205,7 @@ function differences(
   rule: { readonly subject: string; readonly isSubset: boolean },
   expected: JsonValue | undefined,
   actual: JsonValue | undefined,
-  at: ConcretePath = [],
+  at: readonly (string | number)[] = [],
 ): Mismatch[] {
   const { subject, isSubset } = rule;
   if (isJsonObject(expected) && isJsonObject(actual)) {

@@ -20,9 +20,10 @@ import {
   showProgress,
   tell,
 } from '../output/terminal.ts';
-import { KeptSandbox } from '../offline/rehearsal-parts.ts';
-import type { OfflineOptions } from '../offline/offline-sync.ts';
-import { CoverageRun, missed, type PatchCoverage } from './coverage.ts';
+import { KeptSandbox } from '../../syncer/rehearsal/pipelines.ts';
+import { apiDefaults } from '../offline/api-defaults.ts';
+import type { OfflineOptions } from '../../syncer/rehearsal/files.ts';
+import { CoverageRun, missed, type PatchCoverage } from '../../syncer/rehearsal/coverage.ts';
 import { runCase, type CaseRun, type Mismatch } from './run-case.ts';
 import { findTestFiles, readTestFile, type TestFile } from './test-file.ts';
 import { updatedText } from './update.ts';
@@ -88,6 +89,7 @@ async function runFiles(files: readonly TestFile[], flags: TestFlags): Promise<n
     await using sandbox = new KeptSandbox();
     const covered = flags.coverage === true ? new CoverageRun() : undefined;
     const options: OfflineOptions = {
+      admit: apiDefaults(),
       createSandbox: (given) => sandbox.open(given),
       ...(covered && { createPipeline: covered.createPipeline }),
     };

@@ -1,7 +1,7 @@
 /** Functions that the realm provides. Tests compare them with those of the platform and of the daemon. Runs inside the isolate: only imports of
  * types and of files beside it. */
 
-import type { NamingRules } from '../protocol.ts';
+import type { NamingRules } from '../types.ts';
 
 interface Base64 {
   readonly atob: (text: unknown) => string;

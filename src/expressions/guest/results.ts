@@ -319,7 +319,7 @@ export function hideStacks(): ErrorPlaces {
   const places = new WeakMap<object, ErrorPlace>();
   const prepareStackTrace = (error: unknown, sites: unknown): string => {
     if (Array.isArray(sites) && typeof error === 'object' && error !== null) {
-      const place = placeOf(sites as readonly CallSite[]);
+      const place = placeAt(sites as readonly CallSite[]);
       if (place !== undefined) places.set(error, place);
     }
     return Error.prototype.toString.call(error);
@@ -328,7 +328,7 @@ export function hideStacks(): ErrorPlaces {
   return places;
 }
 
-function placeOf(sites: readonly CallSite[]): ErrorPlace | undefined {
+function placeAt(sites: readonly CallSite[]): ErrorPlace | undefined {
   for (let i = 0; i < sites.length; i++) {
     const site = sites[i];
     // An expression can call this function with other objects.

@@ -2,8 +2,8 @@
 
 import type { JsonValue } from '../../base/json.ts';
 import { createVirtualToHostDNS } from '../guest/globals.ts';
-import type { NamingRules } from '../protocol.ts';
 import type {
+  NamingRules,
   EvaluateRequest,
   EvaluateResponse,
   Program,

@@ -375,7 +375,7 @@ function weigh(value: LocalValue, budget: Budget): void {
   }
 }
 
-function parseJson(value: LocalValue, { budget }: Evaluation): LocalValue {
+function jsonParse(value: LocalValue, { budget }: Evaluation): LocalValue {
   const text = textOf(value);
   budget.read(2 * text.length);
   const parsed: unknown = JSON.parse(text);
@@ -387,7 +387,7 @@ function parseJson(value: LocalValue, { budget }: Evaluation): LocalValue {
 export const FUNCTIONS: ReadonlyMap<string, LocalFunction> = new Map<string, LocalFunction>([
   ['Array.isArray', one((value) => isList(value))],
   ['Boolean', one((value) => Boolean(value))],
-  ['JSON.parse', one(parseJson)],
+  ['JSON.parse', one(jsonParse)],
   ['JSON.stringify', stringify],
   ['Math.abs', numeric(Math.abs)],
   ['Math.ceil', numeric(Math.ceil)],

@@ -89,8 +89,9 @@ export function diffConfig(old: Config, next: Config): ConfigDiff {
 
 /** The old configuration with the live changes of `next`: the effective configuration after a reload. */
 export function withLiveChanges(old: Config, next: Config): Config {
-  const { sync, selector, namespaces, metadata, vclusterValues } = next;
-  return { ...old, sync, selector, namespaces, metadata, vclusterValues };
+  const settings = Object.fromEntries(LIVE_SETTINGS.map((setting) => [setting, next[setting]]));
+  const { sync, vclusterValues } = next;
+  return { ...old, ...settings, sync, vclusterValues };
 }
 
 /** Settings that do not decide what is written, or that differ between a Pod and the machine of a user. */

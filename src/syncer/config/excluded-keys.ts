@@ -3,13 +3,12 @@
 
 import { keyMatcher } from '../../kube/names.ts';
 import { BOOKKEEPING_ANNOTATIONS } from '../translate/bookkeeping.ts';
-import { OWN_LABELS } from '../translate/labels.ts';
+import { CONTROLLED_BY, OWN_LABELS } from '../translate/labels.ts';
 import { keyPattern } from './kube-fields.ts';
 
 /** Labels of slices, which say whose addresses they are and which program writes them. */
 const SLICE_LABELS = ['endpointslice.kubernetes.io/managed-by', 'kubernetes.io/service-name'];
 /** As a label and as an annotation. */
-const CONTROLLED_BY = 'vcluster.loft.sh/controlled-by';
 /** What labels with a meaning of their own become on the host. */
 const REWRITTEN_LABEL = String.raw`^vcluster\.loft\.sh/label-.+-x-[0-9a-f]{10}$`;
 

@@ -264,7 +264,7 @@ const fleet = section('One process for many vClusters of a host.', {
 const NAME = 'Name of the virtual cluster, as vCluster was installed. Required.';
 
 /** What decides how one virtual cluster is synced. */
-const syncFields = {
+export const syncFields = {
   owner,
   workers: count('Number of objects that are synced concurrently.', { min: 1, max: 256 }, 10),
   services,
@@ -332,6 +332,3 @@ export const syncerSchema = fields
 export const namelessSyncerSchema = fields
   .extend({ name: optionalMatch(NAME, DNS_LABEL_OR_EMPTY, DNS_LABEL_RULE) })
   .prefault({});
-
-/** The fields that a member of a fleet gets from `endpointSyncer.defaults`, and may have in its ConfigMap. */
-export const SYNC_FIELDS: readonly string[] = Object.keys(syncFields);

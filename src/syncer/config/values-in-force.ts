@@ -1,4 +1,4 @@
-/** Where vCluster runs with other values than those of its Helm release. Pure. */
+/** The patches in vCluster's values, and where vCluster runs with other values than those of its Helm release. Pure. */
 
 import {
   isJsonObject,
@@ -8,9 +8,17 @@ import {
   ownValue,
   setOwn,
 } from '../../base/json.ts';
-import { type ConfigPath, formatPath } from '../../config-file/finding.ts';
+import { type ConfigPath, Fields, formatPath } from '../../config-file/finding.ts';
 import { vclusterDefaults } from '../../shared-config/vcluster-values.ts';
 import { withoutEmptyKeys } from '../../config-file/merge.ts';
+import type { SharedKey } from '../kinds/synced-kinds.ts';
+import type { PatchConfig } from '../patch/patch-schema.ts';
+import { patchesIn } from './patch-rules.ts';
+
+/** The patches in the values; entries that are not patches are omitted. */
+export function patchesOfValues(values: JsonObject, key: SharedKey): PatchConfig[] {
+  return patchesIn(new Fields(values).value(`sync.toHost.${key}.patches`));
+}
 
 export interface ValueDifference {
   readonly path: ConfigPath;

@@ -187,3 +187,7 @@ export function compileKinds(
     return { kind, patches: compiled };
   });
 }
+
+export function migrationOf(key: SharedKey): SyncableKind['migration'] {
+  return syncableKind(key)?.migration;
+}

@@ -2,7 +2,7 @@
  * are shared with them. */
 
 import { type Segment, isForbiddenKey } from './path-syntax.ts';
-import { copyOf, withMember } from '../translate/paths.ts';
+import { shallowCopy, withMember } from '../translate/paths.ts';
 import {
   type JsonArray,
   type JsonObject,
@@ -243,7 +243,7 @@ class Walk {
       const member = ownValue(object, key);
       const result = this.#changed(member, key, depth, ownValue(other, key));
       if (result === member) continue;
-      copy ??= copyOf(object);
+      copy ??= shallowCopy(object);
       if (result === undefined) delete copy[key];
       else setOwn(copy, key, result);
     }
@@ -295,7 +295,7 @@ function withMemberAt(
   return copy;
 }
 
-/** A spread is twice as fast as the `Object.assign` of `copyOf` where one place in the code sees at most four shapes of objects, and slower beyond. The
+/** A spread is twice as fast as the `Object.assign` of `shallowCopy` where one place in the code sees at most four shapes of objects, and slower beyond. The
  * objects at one depth, such as the addresses of all Endpoints, have few. */
 function copyAt(depth: number, object: JsonObject): JsonObject {
   switch (depth) {
@@ -306,7 +306,7 @@ function copyAt(depth: number, object: JsonObject): JsonObject {
     case 4:
       return { ...object };
     default:
-      return copyOf(object);
+      return shallowCopy(object);
   }
 }
 

@@ -10,7 +10,7 @@ import {
   type ObjectKey,
 } from '../../kube/object.ts';
 import { isAlreadyExists } from '../../kube/status-error.ts';
-import { namedVirtual } from '../translate/bookkeeping.ts';
+import { namedVirtual, FIELD_MANAGER } from '../translate/bookkeeping.ts';
 import { standInFor } from '../translate/stand-in.ts';
 import { isMissedByCache } from './cache-refresh.ts';
 import { STALE, type Again, type ReconcileResult, type Wait } from './controller.ts';
@@ -19,7 +19,6 @@ import { OBJECTION_MS } from './guards.ts';
 import type { KindSync } from './kind-sync.ts';
 import { again, later } from './left.ts';
 import { deletedNotice, leftToVclusterNotice, recreatedNotice } from './notices.ts';
-import { FIELD_MANAGER } from './writer.ts';
 
 export const HOST_DELETED = 'host copy was deleted';
 

@@ -17,9 +17,9 @@ import {
   type ObjectKey,
 } from '../../kube/object.ts';
 import type { Ownership } from '../translate/types.ts';
+import { CONTROLLED_BY } from '../translate/labels.ts';
 import { recordOf } from '../translate/last-synced.ts';
 
-export const CONTROLLED_BY = 'vcluster.loft.sh/controlled-by';
 export const SKIP_BACKSYNC = 'vcluster.loft.sh/skip-backsync';
 /** The name by which this syncer may appear in a `controlled-by` annotation without opting the object out. */
 const SYNCER_NAME = 'endpoints';

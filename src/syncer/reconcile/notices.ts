@@ -1,15 +1,14 @@
 /** The texts of Kubernetes Events: what happened, where, and what to do about it. */
 
+import { describeTermination } from '../../kube/termination.ts';
 import type { RecordedEvent } from '../../kube/types.ts';
-import { valueAt } from '../../base/json.ts';
-import { asJson, finalizersOf, objectKey, type KubeObject } from '../../kube/object.ts';
+import { objectKey, type KubeObject } from '../../kube/object.ts';
 import type { ObjectReference } from '../patch/types.ts';
 import type { AfterTermination } from './decide.ts';
-import { isBookkeepingAnnotation } from '../translate/bookkeeping.ts';
+import { isBookkeepingAnnotation, FIELD_MANAGER } from '../translate/bookkeeping.ts';
 import type { Echo } from '../translate/echoes.ts';
 import type { KeyId } from '../translate/merge-metadata.ts';
 import { listedPaths } from './object-diff.ts';
-import { FIELD_MANAGER } from './writer.ts';
 
 export function syncedNotice(copy: KubeObject): RecordedEvent {
   return {
@@ -57,30 +56,6 @@ export function leftToVclusterNotice(copy: KubeObject | undefined): RecordedEven
     `The host copy${named} is left as it is: vCluster syncs this object too, and would delete it here together with a copy that is deleted. ` +
       "Disable one of the two syncs: vCluster's in its own values, or that of this program.",
   );
-}
-
-/** What a host object waits for that is being deleted: follows its name. */
-export function describeTermination(object: KubeObject): string {
-  const finalizers = finalizersOf(object);
-  const what =
-    finalizers.length === 0
-      ? ''
-      : `, and waits for ${finalizers.length === 1 ? 'the finalizer' : 'the finalizers'} ${finalizers.join(', ')}`;
-  return `is being deleted since ${object.metadata.deletionTimestamp ?? 'now'}${what}`;
-}
-
-/** What a namespace waits for that is being deleted, by the messages of its conditions: follows its name. */
-export function describeNamespaceEnd(namespace: KubeObject): string {
-  const conditions = valueAt(asJson(namespace), ['status', 'conditions']);
-  const waits = (Array.isArray(conditions) ? conditions : []).flatMap((condition) => {
-    const [type, status, message] = ['type', 'status', 'message'].map((member) =>
-      valueAt(condition, [member]),
-    );
-    const isWait = status === 'True' && typeof type === 'string' && type.startsWith('Namespace');
-    return isWait && typeof message === 'string' ? [message] : [];
-  });
-  const since = namespace.metadata.deletionTimestamp ?? 'now';
-  return `is being deleted since ${since}${waits.length === 0 ? '' : `: ${waits.join('; ')}`}`;
 }
 
 const AFTER_END: Readonly<Record<AfterTermination, string>> = {

@@ -7,8 +7,9 @@ import { isRefused, type RefusedCopy } from './copy.ts';
 import { clearStatus } from './copy-deletion.ts';
 import type { AfterTermination, Observation } from './decide.ts';
 import type { KindSync } from './kind-sync.ts';
+import { describeTermination } from '../../kube/termination.ts';
 import { earliest, later } from './left.ts';
-import { describeTermination, terminatingNotice } from './notices.ts';
+import { terminatingNotice } from './notices.ts';
 import { updatePair } from './pair-update.ts';
 
 /** Most finalizers are removed within seconds, so an Event says only of others that they are waited for. */

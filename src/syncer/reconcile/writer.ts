@@ -20,11 +20,10 @@ import {
 import { valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Semaphore } from '../../base/semaphore.ts';
+import { FIELD_MANAGER } from '../translate/bookkeeping.ts';
 import type { SyncSeries } from '../metrics/sync-series.ts';
 import type { SyncListener } from './environment.ts';
 import type { DryRun } from './dry-run.ts';
-
-export const FIELD_MANAGER = 'endpoint-syncer';
 
 export type WriteVerb = 'create' | 'update' | 'patch' | 'delete';
 

@@ -31,7 +31,7 @@ import {
 } from '../reconcile/guards.ts';
 import { again, later } from '../reconcile/left.ts';
 import { changedPaths } from '../reconcile/object-diff.ts';
-import { describeTermination } from '../reconcile/notices.ts';
+import { describeTermination } from '../../kube/termination.ts';
 import { isSameVersion, ObjectState } from '../reconcile/object-state.ts';
 import { REPORTED_AFTER_MS } from '../reconcile/termination.ts';
 import { needsWrite } from '../translate/content.ts';

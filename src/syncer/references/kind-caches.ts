@@ -23,8 +23,7 @@ import {
   type Resource,
 } from '../../kube/object.ts';
 import { isBookkeepingAnnotation, namedVirtual, OBJECT_IMPORTED } from '../translate/bookkeeping.ts';
-import { isProgramLabel, MANAGED_BY_LABEL } from '../translate/labels.ts';
-import { CONTROLLED_BY } from '../reconcile/decide.ts';
+import { isProgramLabel, MANAGED_BY_LABEL, CONTROLLED_BY } from '../translate/labels.ts';
 import { createWriter, type Writer } from '../reconcile/writer.ts';
 import type { ReferencedKind } from './referenced-kind.ts';
 import { isPrivateLabel, SERVICE_ACCOUNT_NAME } from './refusals.ts';

@@ -178,7 +178,7 @@ export class ReferenceChanges {
   }
 
   #idsOfHost({ kind }: KindCaches, { key, object, previous }: CacheEvent): Iterable<ReferenceId> {
-    const ids = new Set(this.#idsByPlace.get(placeOf(kind.id, key)));
+    const ids = new Set(this.#idsByPlace.get(hostPlace(kind.id, key)));
     for (const state of [object, previous]) {
       const virtual = state && namedVirtual(state, kind.host, this.#options.names);
       if (virtual !== undefined) ids.add(referenceIdOf(kind.id, virtual));
@@ -203,7 +203,7 @@ export class ReferenceChanges {
     const target = names.referenceToHost(virtual, kind.host);
     for (const hostKey of [target && keyOf(target), sourceKeyOf(kind, virtual, names)]) {
       if (hostKey === undefined) continue;
-      const place = placeOf(kind.id, hostKey);
+      const place = hostPlace(kind.id, hostKey);
       const ids = this.#idsByPlace.get(place) ?? new Set();
       if (index.isReferenced(id)) ids.add(id);
       else ids.delete(id);
@@ -213,6 +213,6 @@ export class ReferenceChanges {
   }
 }
 
-function placeOf(kind: KindId, hostKey: ObjectKey): string {
+function hostPlace(kind: KindId, hostKey: ObjectKey): string {
   return `${kind} ${hostKey}`;
 }

@@ -2,7 +2,7 @@
 
 import type { ClusterName, RecordedEvent } from '../../kube/types.ts';
 import { keyOf, nameOf, objectKey, type KubeObject, type NamespacedName } from '../../kube/object.ts';
-import { describeTermination } from '../reconcile/notices.ts';
+import { describeTermination } from '../../kube/termination.ts';
 import { listedPaths } from '../reconcile/object-diff.ts';
 import type { ReferenceObservation, ReferenceProblem } from './decide-reference.ts';
 import type { ReferenceEnvironment } from './environment.ts';

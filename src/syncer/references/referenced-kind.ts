@@ -12,6 +12,7 @@ import {
 import { ClusterScopedError, type Discovery } from '../../kube/discovery.ts';
 import type { RequestOptions } from '../../kube/types.ts';
 import { TerminalError } from '../../base/errors.ts';
+import { isEnabledCustomResource } from '../kinds/guessed-resource.ts';
 import { isCopiedByKind, SYNCABLE_KINDS, SYNCED_KEYS } from '../kinds/synced-kinds.ts';
 import { kindIdOf, type KindId } from '../translate/last-synced.ts';
 
@@ -116,15 +117,6 @@ function patchesOf(sync: SyncConfig) {
 
 function groupKindOf({ apiVersion, kind }: KindParts): string {
   return `${groupOf(apiVersion)}/${kind}`;
-}
-
-/** Custom resources are enabled as `<plural>.<group>`. Without discovery, the plural is guessed from the kind. */
-function isEnabledCustomResource(sync: SyncConfig, apiVersion: string, kind: string): boolean {
-  const group = groupOf(apiVersion);
-  if (group === '') return false;
-  const singular = kind.toLowerCase();
-  const plurals = [singular, `${singular}s`, `${singular}es`, singular.replace(/y$/, 'ies')];
-  return plurals.some((plural) => sync.enabledCustomResources.has(`${plural}.${group}`));
 }
 
 export interface ReferencedKind {

@@ -3,15 +3,21 @@
 
 import {
   gvkString,
+  keyOf,
   type GroupVersionKind,
   type KubeObject,
   type NamespacedName,
+  type ObjectKey,
+  type ObjectMeta,
   type StringMap,
 } from '../../kube/object.ts';
+import { stringMapOf, pick } from '../../kube/string-map.ts';
 import { ownValue } from '../../base/json.ts';
-import { isBookkeepingLabel, MANAGED_BY_LABEL, stringMapOf } from './labels.ts';
+import { isBookkeepingLabel, MANAGED_BY_LABEL } from './labels.ts';
 import type { NameTranslator, Ownership } from './types.ts';
 
+/** In `managedFields`. */
+export const FIELD_MANAGER = 'endpoint-syncer';
 export const OBJECT_NAME = 'vcluster.loft.sh/object-name';
 export const OBJECT_NAMESPACE = 'vcluster.loft.sh/object-namespace';
 export const OBJECT_UID = 'vcluster.loft.sh/object-uid';
@@ -65,6 +71,12 @@ export function hasBookkeeping({ metadata: { annotations, labels } }: KubeObject
     Object.keys(labels ?? {}).some(isBookkeepingLabel) ||
     Object.keys(annotations ?? {}).some(isBookkeepingAnnotation)
   );
+}
+
+/** The key of the virtual object that a copy says it was made from, whether or not that is true; undefined: it says none. */
+export function statedOrigin({ metadata: { annotations = {} } }: KubeObject): ObjectKey | undefined {
+  const { [OBJECT_NAME]: name, [OBJECT_NAMESPACE]: namespace } = annotations;
+  return name === undefined || namespace === undefined ? undefined : keyOf({ namespace, name });
 }
 
 /** Annotations that identify a copy, without those that depend on the merge ({@link MANAGED_ANNOTATIONS}, {@link LAST_SYNCED}). */
@@ -286,4 +298,26 @@ function hasMarkerAndRecord({ marker, annotations }: Bookkeeping): boolean {
 function isAtItsPlace(host: NamespacedName, virtual: NamespacedName, translator: NameTranslator): boolean {
   const place = translator.toHost(virtual);
   return place?.name === host.name && place.namespace === host.namespace;
+}
+
+/** A copy without the bookkeeping annotations and the marker labels. */
+export function withoutBookkeeping(object: KubeObject): KubeObject {
+  return withoutKeys(object, (member, key, value) =>
+    member === 'annotations'
+      ? isBookkeepingAnnotation(key) || isUnservedMark(key, value)
+      : isBookkeepingLabel(key),
+  );
+}
+
+export function withoutKeys(
+  object: KubeObject,
+  isHidden: (member: 'annotations' | 'labels', key: string, value: string) => boolean,
+): KubeObject {
+  const metadata: ObjectMeta = { ...object.metadata };
+  for (const member of ['annotations', 'labels'] as const) {
+    const kept = pick(stringMapOf(metadata[member]), (key, value) => !isHidden(member, key, value));
+    if (Object.keys(kept).length > 0) metadata[member] = kept;
+    else delete metadata[member];
+  }
+  return { ...object, metadata };
 }

@@ -12,8 +12,9 @@
 
 import { ownValue, setOwn } from '../../base/json.ts';
 import type { KubeObject, StringMap } from '../../kube/object.ts';
+import { stringMapOf } from '../../kube/string-map.ts';
 import { isBookkeepingAnnotation, LAST_SYNCED, OBJECT_HOST_NAME } from './bookkeeping.ts';
-import { labelsToHost, stringMapOf, virtualOnlyLabels } from './labels.ts';
+import { labelsToHost, virtualOnlyLabels } from './labels.ts';
 import {
   arrivedEntry,
   decodeLastSynced,

@@ -8,9 +8,10 @@ import {
   type ObjectMeta,
   type StringMap,
 } from '../../kube/object.ts';
+import { stringMapOf, pick } from '../../kube/string-map.ts';
 import { jsonEquals, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { identityAnnotations, isBookkeepingAnnotation, isUnservedMark } from './bookkeeping.ts';
-import { labelsToHost, labelsToVirtual, markerLabels, pick, stringMapOf } from './labels.ts';
+import { labelsToHost, labelsToVirtual, markerLabels } from './labels.ts';
 import { withMembers } from './content.ts';
 import type { ContentRules, LabelTranslator, NameTranslator } from './types.ts';
 

@@ -2,19 +2,20 @@
 
 import { hash } from 'node:crypto';
 import { keyMatcher } from '../../kube/names.ts';
+import { pick, rekeyed } from '../../kube/string-map.ts';
 import type { StringMap } from '../../kube/object.ts';
-import { setOwn } from '../../base/json.ts';
 import { safeConcat } from './names.ts';
 import type { LabelTranslator, NamespaceMode } from './types.ts';
 
 export const MANAGED_BY_LABEL = 'vcluster.loft.sh/managed-by';
 export const NAMESPACE_LABEL = 'vcluster.loft.sh/namespace';
-const CONTROLLED_BY_LABEL = 'vcluster.loft.sh/controlled-by';
+/** A label or an annotation: the controller that syncs the object. */
+export const CONTROLLED_BY = 'vcluster.loft.sh/controlled-by';
 /** Helm finds its releases by this key, so in a namespace shared with the host's own releases it must not appear. */
 const RELEASE_LABEL = 'release';
 
 /** Labels of vCluster and of this program, which mean something on either side. */
-export const OWN_LABELS: readonly string[] = [NAMESPACE_LABEL, MANAGED_BY_LABEL, CONTROLLED_BY_LABEL];
+export const OWN_LABELS: readonly string[] = [NAMESPACE_LABEL, MANAGED_BY_LABEL, CONTROLLED_BY];
 
 /** Labels by which the Secrets of the key and token API are found. */
 const PROGRAM = 'endpoint-syncer';
@@ -94,27 +95,4 @@ export function labelsToVirtual(
     ...rekeyed(labels, (key, value) => (isLeftOut(key, value) ? undefined : translator.keyToVirtual(key))),
     ...virtualOnlyLabels(virtual, translator),
   };
-}
-
-/** The string members of what should be a map of strings; anything else is left out. The map itself where it is one, as nearly always. */
-export function stringMapOf(value: unknown): Readonly<StringMap> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return {};
-  const members = value as Readonly<Record<string, unknown>>; // raw JSON from either cluster
-  const isString = (key: string): boolean => typeof members[key] === 'string';
-  const keys = Object.keys(members);
-  return keys.every(isString) ? (members as StringMap) : pick(members as StringMap, isString);
-}
-
-export function pick(map: StringMap, isWanted: (key: string, value: string) => boolean): StringMap {
-  return rekeyed(map, (key, value) => (isWanted(key, value) ? key : undefined));
-}
-
-function rekeyed(map: StringMap, keyOf: (key: string, value: string) => string | undefined): StringMap {
-  const result: StringMap = {};
-  for (const key of Object.keys(map)) {
-    const value = map[key] ?? '';
-    const renamed = keyOf(key, value);
-    if (renamed !== undefined) setOwn(result, renamed, value);
-  }
-  return result;
 }

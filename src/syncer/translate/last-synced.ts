@@ -126,7 +126,7 @@ function encodeEntry(key: string, entry: SyncedEntry): string {
 
 /** Never throws: an unreadable text counts as no record. */
 export function decodeLastSynced(text: string | undefined): LastSynced | undefined {
-  const parsed = parseJson(text);
+  const parsed = jsonOrNull(text);
   if (!isJsonObject(parsed) || ownValue(parsed, 'v') !== VERSION) return undefined;
   const annotations = decodeSection(ownValue(parsed, 'a'), ownValue(parsed, 'av'));
   const labels = decodeSection(ownValue(parsed, 'l'), ownValue(parsed, 'lv'));
@@ -175,7 +175,7 @@ export function withoutRevision(text: string): string {
   return text.replace(REVISION, `{"v":${VERSION}`);
 }
 
-function parseJson(text: string | undefined): JsonValue {
+function jsonOrNull(text: string | undefined): JsonValue {
   try {
     return text === undefined ? null : (JSON.parse(text) as JsonValue); // what JSON.parse returns
   } catch {

@@ -2,6 +2,7 @@
 
 import { ownValue, setOwn } from '../../base/json.ts';
 import type { KubeObject, StringMap } from '../../kube/object.ts';
+import { stringMapOf, pick } from '../../kube/string-map.ts';
 import {
   isBookkeepingAnnotation,
   isUnservedMark,
@@ -9,7 +10,7 @@ import {
   parseManagedAnnotations,
 } from './bookkeeping.ts';
 import { NO_CONTENT } from './content.ts';
-import { isBookkeepingLabel, labelsToHost, pick, stringMapOf } from './labels.ts';
+import { isBookkeepingLabel, labelsToHost } from './labels.ts';
 import {
   madeBy,
   NO_ROOM,

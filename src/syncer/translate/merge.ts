@@ -2,6 +2,7 @@
  * the plans become the objects that both sides hold. */
 
 import { asJson, type KubeObject, type ObjectMeta, type StringMap } from '../../kube/object.ts';
+import { stringMapOf, pick } from '../../kube/string-map.ts';
 import { jsonEquals, setOwn, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import {
   isBookkeepingAnnotation,
@@ -14,7 +15,7 @@ import {
 import { memberOf, NO_CONTENT, withMembers } from './content.ts';
 import { echoedKeys, withoutEchoes, type Echo, type WithoutEchoes } from './echoes.ts';
 import { carryMetadata } from './forge.ts';
-import { isBookkeepingLabel, pick, stringMapOf, virtualOnlyLabels } from './labels.ts';
+import { isBookkeepingLabel, virtualOnlyLabels } from './labels.ts';
 import {
   ANNOTATION_BYTES_MAX,
   type Arrival,

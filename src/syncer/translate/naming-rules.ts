@@ -1,7 +1,6 @@
 /** How expressions translate names: the namespace mode as plain data, which a sandbox process gets. */
 
-import type { NamingRules } from '../../expressions/protocol.ts';
-import type { VclusterContext } from '../../expressions/types.ts';
+import type { NamingRules, VclusterContext } from '../../expressions/types.ts';
 import type { NamespaceMode } from './types.ts';
 
 export function namingRules({ name, namespace }: VclusterContext, mode: NamespaceMode): NamingRules {

@@ -34,14 +34,14 @@ export function withMember(object: JsonObject, key: string, value: JsonValue | u
     const { [key]: _removed, ...rest } = object;
     return rest;
   }
-  const copy = copyOf(object);
+  const copy = shallowCopy(object);
   setOwn(copy, key, value);
   return copy;
 }
 
 /** `Object.assign` copies objects of any number of shapes at the same speed, spreading slows down threefold from the fifth shape on. But it assigns,
  * so an own `__proto__`, which is plain data here, would be lost. */
-export function copyOf(object: JsonObject): JsonObject {
+export function shallowCopy(object: JsonObject): JsonObject {
   return Object.hasOwn(object, '__proto__') ? { ...object } : Object.assign({}, object);
 }
 

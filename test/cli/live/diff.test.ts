@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { formatChange } from '../../../src/cli/live/diff.ts';
-import { KeptSandbox } from '../../../src/cli/offline/rehearsal-parts.ts';
+import { KeptSandbox } from '../../../src/syncer/rehearsal/pipelines.ts';
 import { planSnapshot } from '../../../src/cli/live/snapshot.ts';
 import { paintFor } from '../../../src/cli/output/terminal.ts';
 import type { JsonValue } from '../../../src/base/json.ts';

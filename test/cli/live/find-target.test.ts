@@ -1,7 +1,9 @@
 /** `--kind` where objects of several groups have one kind and one name: `KIND.GROUP` chooses, and the kind alone is an error that says so. */
 
 import { expect, test } from 'vitest';
-import { findTarget, planSnapshot, type Target } from '../../../src/cli/live/snapshot.ts';
+import { findTarget } from '../../../src/cli/live/find-target.ts';
+import type { Target } from '../../../src/syncer/rehearsal/status-rows.ts';
+import { planSnapshot } from '../../../src/cli/live/snapshot.ts';
 import { knownKind } from '../../../src/cli/kind-scope.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { asReferencedKind, kindPolicy } from '../../../src/syncer/references/referenced-kind.ts';

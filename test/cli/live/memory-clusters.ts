@@ -2,8 +2,8 @@
 
 import { parseConfig } from '../../../src/cli/config/parse.ts';
 import type { Config } from '../../../src/syncer/config/config.ts';
-import type { Change } from '../../../src/syncer/rehearsal.ts';
-import type { KindSnapshot, Snapshot } from '../../../src/cli/live/snapshot.ts';
+import type { Change } from '../../../src/syncer/rehearsal/rehearsal.ts';
+import type { KindSnapshot, Snapshot } from '../../../src/syncer/rehearsal/snapshot.ts';
 import { objectKey, SECRETS, type KubeObject } from '../../../src/kube/object.ts';
 import { SYNCABLE_RESOURCES } from '../../../src/syncer/kinds/synced-kinds.ts';
 import { kindPolicy, asReferencedKind } from '../../../src/syncer/references/referenced-kind.ts';

@@ -1,7 +1,6 @@
 /** Objects, configurations and the type of a case, for the tests of the status sentences. */
 
-import type { ReportedEvent } from '../../../src/cli/live/reports.ts';
-import type { SyncStatus, StatusFacts } from '../../../src/cli/live/object-status.ts';
+import type { ReportedEvent, SyncStatus, StatusFacts } from '../../../src/syncer/rehearsal/object-status.ts';
 import {
   timeText,
   type KubeObject,
@@ -9,7 +8,7 @@ import {
   type ObjectMeta,
   type StringMap,
 } from '../../../src/kube/object.ts';
-import { FIELD_MANAGER } from '../../../src/syncer/reconcile/writer.ts';
+import { FIELD_MANAGER } from '../../../src/syncer/translate/bookkeeping.ts';
 import { stored, type MemoryClusters } from './memory-clusters.ts';
 
 export const NOW = Date.parse('2026-01-01T12:00:00Z');

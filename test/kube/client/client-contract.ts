@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { missingRights } from '../../../src/kube/access-review.ts';
 import type { ServerAccess } from '../../../src/kube/access.ts';
-import { createDiscovery } from '../../../src/kube/discovery.ts';
+import { CachingDiscovery } from '../../../src/kube/discovery.ts';
 import { createEventRecorder, EventSeriesLimit } from '../../../src/kube/event-recorder.ts';
 import {
   createInformer,
@@ -364,7 +364,7 @@ function otherTests(open: Open): void {
 
   test('discovery and access reviews work', async () => {
     await using world = await open();
-    const discovery = createDiscovery(world.client);
+    const discovery = new CachingDiscovery(world.client);
     expect(await discovery.resolve('v1', 'Endpoints')).toEqual(ENDPOINTS);
     expect(await discovery.resolve('v1', 'Namespace')).toMatchObject({
       plural: 'namespaces',

@@ -5,7 +5,7 @@ import type { Random } from '../../../src/base/random.ts';
 import { withLiveChanges, type Config } from '../../../src/syncer/config/config.ts';
 import type { SandboxOptions } from '../../../src/expressions/sandbox.ts';
 import { ownerOf } from '../../../src/syncer/translation.ts';
-import { createDiscovery } from '../../../src/kube/discovery.ts';
+import { CachingDiscovery } from '../../../src/kube/discovery.ts';
 import { createEventRecorder, EventSeriesLimit } from '../../../src/kube/event-recorder.ts';
 import { guardedClient } from '../../../src/kube/lease.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
@@ -187,7 +187,7 @@ export class SimDaemon {
   async #prepare(life: Life, config: Config): Promise<RunningEngine> {
     const { process, leadership, recorder, raw, clients } = life;
     const { random, faults, isDryRun } = this.#options;
-    const discoveries = { virtual: createDiscovery(raw.virtual), host: createDiscovery(raw.host) };
+    const discoveries = { virtual: new CachingDiscovery(raw.virtual), host: new CachingDiscovery(raw.host) };
     const named = await retried(process, () =>
       resolveNamedKinds(kindPolicy(config.sync), discoveries, () => undefined, DISCOVERY),
     );

@@ -1,9 +1,10 @@
 /** The client of one process for one API server: with latency, and with every fault that a network and a server can have. */
 
-import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
-import { copyOf, listPage } from '../../../src/kube/memory-cluster.ts';
+import { cloneJson, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
+import { listPage } from '../../../src/kube/memory-cluster.ts';
 import { failure } from '../../../src/kube/status-error.ts';
 import {
+  cloneObject,
   isTerminating,
   keyOf,
   type KubeObject,
@@ -75,7 +76,7 @@ export class SimClient implements WatchClient {
 
   get(resource: Resource, name: NamespacedName, options?: RequestOptions): Promise<KubeObject> {
     return this.#request('read', options, () =>
-      copyOf(this.#options.cluster.existing(resource.plural, keyOf(name))),
+      cloneObject(this.#options.cluster.existing(resource.plural, keyOf(name))),
     );
   }
 
@@ -103,12 +104,12 @@ export class SimClient implements WatchClient {
 
   create(resource: Resource, object: KubeObject, options: WriteOptions = {}): Promise<KubeObject> {
     return this.#write(resource, options, (manager, isDryRun) =>
-      this.#options.cluster.create(resource.plural, copyOf(object), { manager, isDryRun }),
+      this.#options.cluster.create(resource.plural, cloneObject(object), { manager, isDryRun }),
     );
   }
 
   update(resource: Resource, object: KubeObject, options: WriteOptions = {}): Promise<KubeObject> {
-    const body = copyOf(object);
+    const body = cloneObject(object);
     return this.#write(resource, options, (manager, isDryRun) =>
       this.#options.cluster.update(resource.plural, body, { manager, isDryRun }),
     );
@@ -121,7 +122,7 @@ export class SimClient implements WatchClient {
     options: PatchOptions = {},
   ): Promise<KubeObject> {
     if (patch.type !== 'merge') throw new Error('only merge patches are simulated');
-    const body = copyOf(patch.body as JsonObject); // as all merge patches of the program
+    const body = cloneJson(patch.body as JsonObject); // as all merge patches of the program
     const isStatus = options.subresource === 'status';
     return this.#write(resource, options, (manager, isDryRun) =>
       this.#options.cluster.mergePatch(resource.plural, name, body, { manager, isDryRun, isStatus }),
@@ -176,7 +177,7 @@ export class SimClient implements WatchClient {
     return this.#request(resource.plural === 'events' ? 'event' : 'write', options, () => {
       const stored = commit(fieldManager, isDryRun);
       if (!isDryRun) this.#options.committed(resource);
-      return (stored === undefined ? undefined : copyOf(stored)) as T; // the same object
+      return (stored === undefined ? undefined : cloneObject(stored)) as T; // the same object
     });
   }
 

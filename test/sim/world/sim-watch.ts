@@ -1,9 +1,9 @@
 /** One watch: events in order, late, sometimes twice, and a stream that may stall, break off or be refused. */
 
 import type { Timer, VirtualClock } from '../../../src/base/clock.ts';
-import { copyOf, eventOf, type Change } from '../../../src/kube/memory-cluster.ts';
+import { eventOf, type Change } from '../../../src/kube/memory-cluster.ts';
 import { failure } from '../../../src/kube/status-error.ts';
-import type { KubeObject, Resource } from '../../../src/kube/object.ts';
+import { cloneObject, type KubeObject, type Resource } from '../../../src/kube/object.ts';
 import {
   TransportError,
   type WatchEventType,
@@ -106,7 +106,7 @@ export class SimWatch {
     const { handler } = this.#options;
     try {
       handler.dataReceived();
-      handler.event(type, copyOf(object));
+      handler.event(type, cloneObject(object));
     } catch (error) {
       this.#end(error as Error);
     }

@@ -5,7 +5,8 @@ import { ENDPOINTS, type KubeObject, type ObjectMeta } from '../../../src/kube/o
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
 import { decide, isOptedOut, type Observation } from '../../../src/syncer/reconcile/decide.ts';
-import { renderToHost, type FileWorld, type Rendered } from '../../../src/cli/offline/offline-sync.ts';
+import { apiDefaults } from '../../../src/cli/offline/api-defaults.ts';
+import { renderToHost, type FileWorld, type Rendered } from '../../../src/syncer/rehearsal/files.ts';
 import { translators } from '../translate/setup.ts';
 import { ownershipOf } from '../../../src/syncer/translate/bookkeeping.ts';
 import { validConfig } from '../../cli/config/setup.ts';
@@ -27,7 +28,7 @@ endpointSyncer: {name: suffix, host: {namespace: test}}
 `);
 
 async function render(world: FileWorld): Promise<Rendered | undefined> {
-  const { rendered } = await renderToHost(world, config);
+  const { rendered } = await renderToHost(world, config, { admit: apiDefaults() });
   return rendered[0];
 }
 

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { TerminalError } from '../../../src/base/errors.ts';
 import type { JsonValue } from '../../../src/base/json.ts';
-import { createDiscovery, type Discovery } from '../../../src/kube/discovery.ts';
+import { CachingDiscovery, type Discovery } from '../../../src/kube/discovery.ts';
 import { failure } from '../../../src/kube/status-error.ts';
 import { TransportError, type ClusterName } from '../../../src/kube/types.ts';
 import type { SyncConfig } from '../../../src/syncer/config/config.ts';
@@ -52,7 +52,7 @@ describe('a cluster-scoped kind that a patch names', () => {
         { name: 'namespaces', kind: 'Namespace', namespaced: false },
       ],
     });
-    return createDiscovery({ cluster, request });
+    return new CachingDiscovery({ cluster, request });
   };
   const zone = { ...reference('Zone'), reference: { apiVersion: 'example.com/v1', kind: 'Zone' } };
   const policy = kindPolicy({ ...sync(false), endpoints: { enabled: true, patches: [zone] } });
@@ -90,7 +90,7 @@ describe('the warning about a kind that a patch names', () => {
       if (path !== '/api/v1') throw error;
       return { resources: [{ name: 'namespaces', kind: 'Namespace', namespaced: false }] };
     };
-    return createDiscovery({ cluster, request });
+    return new CachingDiscovery({ cluster, request });
   };
 
   test.each([

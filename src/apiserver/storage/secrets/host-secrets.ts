@@ -184,7 +184,7 @@ export function failureKindOf(error: unknown): FailureKind {
 /** The error for a request that the host has rejected or denied; nothing has happened. */
 export function rejectedByHost(error: unknown, namespace: string): unknown {
   if (!(error instanceof StatusError)) return error;
-  const text = `${placeOf(namespace)} rejected a request: ${error.message}`;
+  const text = `${storeIn(namespace)} rejected a request: ${error.message}`;
   switch (error.code) {
     case 401:
     case 403:
@@ -203,10 +203,10 @@ function unreachable(
 ): StoreError | StatusError {
   const why = messageOf(error);
   if (!isOutcomeUnknown) {
-    return unavailable(`${placeOf(namespace)} cannot be reached at the moment; retry later: ${why}`, error);
+    return unavailable(`${storeIn(namespace)} cannot be reached at the moment; retry later: ${why}`, error);
   }
   const message =
-    `${placeOf(namespace)} did not confirm a write, which may or may not have happened. ` +
+    `${storeIn(namespace)} did not confirm a write, which may or may not have happened. ` +
     `Read the object before you retry: ${why}`;
   return new StatusError(failure(504, 'Timeout', message).status, { cause: error });
 }
@@ -220,7 +220,7 @@ function unavailable(message: string, cause: unknown): StoreError {
   return new StoreError('unavailable', message, undefined, { cause });
 }
 
-function placeOf(namespace: string): string {
+function storeIn(namespace: string): string {
   return `the store, Secrets in namespace ${JSON.stringify(namespace)} of the host cluster,`;
 }
 

@@ -314,7 +314,7 @@ export class Replay {
 
   addPresent(row: PresentRow): void {
     this.#presentRows++;
-    const revision = this.#store.peek(keyOf(row))?.revision;
+    const revision = this.#store.peek(storeKeyOf(row))?.revision;
     if (revision === row.revision) return;
     const found = revision === undefined ? 'which the log does not have' : `but the log says ${revision}`;
     this.#problem(`${nameOf(row)} is at revision ${row.revision}, ${found}`);
@@ -331,7 +331,7 @@ export class Replay {
 
   /** A row from before the history: there is one state for each object, and no deletion. */
   #addState(row: StoredRow, value: JsonObject | undefined): void {
-    const key = keyOf(row);
+    const key = storeKeyOf(row);
     if (row.type === 'deleted' || this.#store.peek(key)) {
       this.#problem(
         `revision ${row.revision}, ${nameOf(row)}: should have been compacted with its successor`,
@@ -341,7 +341,7 @@ export class Replay {
   }
 
   #addEvent(row: StoredRow, value: JsonObject | undefined): void {
-    const current = this.#store.peek(keyOf(row));
+    const current = this.#store.peek(storeKeyOf(row));
     const expected = current?.revision ?? null;
     if (row.previous !== expected) {
       const after = row.previous === null ? 'nothing' : `revision ${row.previous}`;
@@ -377,11 +377,11 @@ function eventOf(
   const { type, revision } = row;
   const state = type === 'deleted' ? current?.value : value;
   if (!state || (type === 'created') !== (current === undefined)) return undefined;
-  const entry = { key: keyOf(row), value: state, revision };
+  const entry = { key: storeKeyOf(row), value: state, revision };
   return current ? { type, revision, entry, previous: current } : { type, revision, entry };
 }
 
-function keyOf({ resource, namespace, name }: PresentRow | StoredRow): StoreKey {
+function storeKeyOf({ resource, namespace, name }: PresentRow | StoredRow): StoreKey {
   return { resource, namespace, name };
 }
 

@@ -1,0 +1,235 @@
+/** `demo`: both clusters in this process, samples that change, and the real daemon between them. */
+
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { type EmbeddedCluster, startEmbeddedCluster } from '../embedded-cluster/embedded-cluster.ts';
+import { withLiveChanges, type Config } from '../syncer/config/config.ts';
+import { type Daemon, startDaemon } from '../syncer/run.ts';
+import { plainAccess } from '../kube/access.ts';
+import { createClient } from '../kube/client/client.ts';
+import type { ClusterClient, ClusterName, WatchClient } from '../kube/types.ts';
+import { loadConfig, type LoadedConfig } from '../cli/config/load.ts';
+import {
+  asJson,
+  CONFIG_MAPS,
+  ENDPOINT_SLICES,
+  ENDPOINTS,
+  NAMESPACES,
+  objectKey,
+  SERVICES,
+} from '../kube/object.ts';
+import { sleep, systemClock } from '../base/clock.ts';
+import { fileProblem, TerminalError } from '../base/errors.ts';
+import { statedOrigin } from '../syncer/translate/bookkeeping.ts';
+import { tell, type ExitWith } from '../cli/output/terminal.ts';
+import { formatListing, outputOption } from '../cli/output/listing.ts';
+import {
+  type Activity,
+  ActivityLogger,
+  listSamples,
+  DEMO_HOST_NAMESPACE,
+  DEMO_NAMESPACE,
+  DEMO_OWNER,
+  DEMO_SAMPLES,
+  DEMO_SETTINGS,
+  demoConfig,
+} from './demo-activity.ts';
+import { printObject } from '../cli/output/objects.ts';
+import { type DemoPage, startDemoPage } from './demo-page.ts';
+import { DemoChanges } from './demo-changes.ts';
+import { portOption } from './page-server.ts';
+import { reloadOnChange, stopSignals } from '../cli/process-lifecycle.ts';
+import { programParts } from '../cli/installation.ts';
+
+interface DemoOptions {
+  readonly once?: boolean;
+  readonly dir: string;
+  readonly port: number;
+  readonly output: string;
+}
+
+const SETTLE_MAX_MS = 30_000;
+
+export function define(command: Command, exitWith: ExitWith): void {
+  command
+    .option('--once', 'list the objects when all are synced, then exit')
+    .addOption(outputOption('with --once: '))
+    .option('--dir <folder>', 'folder for the kubeconfigs and the configuration', '.endpoint-syncer/demo')
+    .addOption(portOption())
+    .action((options: DemoOptions) => exitWith(() => demo(options)));
+}
+
+async function demo({ once = false, dir, port, output }: DemoOptions): Promise<number> {
+  using stop = stopSignals();
+  await using virtual = await startEmbeddedCluster({ name: 'virtual' });
+  await using host = await startEmbeddedCluster({ name: 'host' });
+  const files = await writeFiles(resolve(dir), { virtual, host });
+  await using virtualClient = clientOf('virtual', virtual);
+  await using hostClient = clientOf('host', host);
+  const clients = { virtual: virtualClient, host: hostClient };
+  await hostClient.create(NAMESPACES, { ...DEMO_NAMESPACE, metadata: { name: DEMO_HOST_NAMESPACE } });
+  const load = (): Promise<LoadedConfig> => loadConfig({ file: files.config, env: {}, flags: {} });
+  const loaded = await load();
+  let config = loaded.config;
+  await using page = once ? undefined : await openPage(port, () => config, clients);
+  let isWarm = false;
+  const activity = new ActivityLogger(
+    once ? undefined : (line) => isWarm && process.stdout.write(`${line}\n`),
+    (entry) => isWarm && page?.feed.record(entry),
+  );
+  const daemon = await startDaemon({
+    config: loaded.config,
+    isDryRun: false,
+    logger: activity,
+    ...programParts(),
+    signal: stop.signal,
+    hasHostControllers: false,
+  });
+  try {
+    await virtualClient.create(NAMESPACES, DEMO_NAMESPACE);
+    await warmUp(clients, daemon, stop.signal);
+    isWarm = true;
+    if (page !== undefined) printIntroduction(dir, page.url, daemon.healthUrl);
+    await createSamples(virtualClient);
+    if (once) return await showOnce(hostClient, activity, output, stop.signal);
+    const { sync } = daemon;
+    const reloading: Reloading = {
+      reload: async (next, textHash) => {
+        await sync.reload(next, textHash);
+        config = withLiveChanges(config, next);
+        page?.feed.configured();
+      },
+      reloadFailed: (reason) => sync.reloadFailed(reason),
+    };
+    const watcher = reloadOnChange({ loaded, load, daemon: reloading, clock: systemClock, logger: activity });
+    await using changes = new DemoChanges({ clients, config: () => config });
+    await changes.run(stop.signal);
+    watcher.close();
+    return 0;
+  } finally {
+    await daemon.stop();
+    // The API servers end with this process.
+    await Promise.all([files.virtual, files.host].map((path) => rm(path, { force: true })));
+  }
+}
+
+interface Clients {
+  readonly virtual: WatchClient;
+  readonly host: WatchClient;
+}
+
+/** Throws a `TerminalError` where the folder cannot be written. */
+async function writeFiles(dir: string, clusters: Readonly<Record<ClusterName, EmbeddedCluster>>) {
+  const files = {
+    virtual: join(dir, 'virtual.kubeconfig'),
+    host: join(dir, 'host.kubeconfig'),
+    config: join(dir, 'config.yaml'),
+  };
+  try {
+    await makeFolder(dir);
+    await writeFile(files.virtual, clusters.virtual.kubeconfig);
+    await writeFile(files.host, clusters.host.kubeconfig);
+    await writeFile(files.config, demoConfig(files));
+  } catch (cause) {
+    const message = `cannot write the kubeconfigs to ${dir} (${fileProblem(cause)}): choose another --dir`;
+    throw new TerminalError(message, { cause });
+  }
+  return files;
+}
+
+/** With its parents. Node's own option for that never ends where the system creates no folders, such as below /proc. */
+async function makeFolder(path: string): Promise<void> {
+  if (existsSync(path)) return;
+  if (dirname(path) !== path) await makeFolder(dirname(path));
+  await mkdir(path);
+}
+
+function clientOf(cluster: ClusterName, { url }: EmbeddedCluster): WatchClient {
+  const metrics = { requested: () => undefined };
+  return createClient({ cluster, access: plainAccess(url), clock: systemClock, metrics, userAgent: 'demo' });
+}
+
+type Reloading = Parameters<typeof reloadOnChange>[0]['daemon'];
+
+function openPage(port: number, config: () => Config, clients: Clients): Promise<DemoPage> {
+  const resources = [SERVICES, ENDPOINTS, ENDPOINT_SLICES, CONFIG_MAPS];
+  const namespaces = { virtual: DEMO_NAMESPACE.metadata.name, host: DEMO_HOST_NAMESPACE };
+  const sample = [DEMO_SAMPLES[0]?.endpoints, DEMO_SETTINGS].flatMap((object) => object ?? []);
+  const text = sample.map((object) => printObject(asJson(object), 'yaml')).join('---\n');
+  return startDemoPage({ port, config, clients, resources, namespaces, sample: text });
+}
+
+function printIntroduction(dir: string, pageUrl: string, healthUrl: string): void {
+  process.stdout.write(
+    [
+      'Two API servers run in this process. Look at both sides, in another terminal:',
+      '',
+      `  kubectl --kubeconfig ${join(dir, 'virtual.kubeconfig')} get endpoints -A`,
+      `  kubectl --kubeconfig ${join(dir, 'host.kubeconfig')} get endpoints -A`,
+      '',
+      `or in a browser: ${pageUrl}`,
+      '',
+      `The configuration is ${join(dir, 'config.yaml')}; changes below sync are applied immediately. Ctrl-C ends it.`,
+      '',
+      `Metrics and health: ${healthUrl}/metrics, ${healthUrl}/readyz`,
+      '',
+      '',
+    ].join('\n'),
+  );
+}
+
+async function showOnce(
+  host: ClusterClient,
+  activity: Activity,
+  output: string,
+  signal: AbortSignal,
+): Promise<number> {
+  const synced = DEMO_SAMPLES.filter(({ notSynced }) => notSynced === undefined);
+  const expected = synced.map(({ endpoints }) => objectKey(endpoints));
+  const deadlineMs = systemClock.monotonicMs() + SETTLE_MAX_MS;
+  for (;;) {
+    const { items } = await host.list(ENDPOINTS, { namespace: DEMO_HOST_NAMESPACE });
+    const copies = new Map(items.map((copy) => [statedOrigin(copy) ?? '', copy]));
+    if (expected.every((key) => copies.has(key) && activity.latencyMs(key) !== undefined)) {
+      process.stdout.write(formatListing(listSamples(DEMO_SAMPLES, copies, activity), output));
+      return 0;
+    }
+    if (signal.aborted || systemClock.monotonicMs() > deadlineMs) {
+      tell('the samples were not synced in time');
+      return 1;
+    }
+    await sleep(systemClock, 20, signal);
+  }
+}
+
+const WARM_UP_MAX_MS = 10_000;
+
+/** Syncs and deletes one object, which starts the sandbox, so that the latencies of the samples are those of a sync and not of a start. */
+async function warmUp({ virtual, host }: Clients, daemon: Daemon, signal: AbortSignal): Promise<void> {
+  const [sample] = DEMO_SAMPLES;
+  if (sample === undefined) return;
+  const place = { namespace: DEMO_NAMESPACE.metadata.name, name: 'warm-up' };
+  const deadlineMs = systemClock.monotonicMs() + WARM_UP_MAX_MS;
+  const waitFor = async (copies: number): Promise<void> => {
+    const count = async (): Promise<number> =>
+      (await host.list(ENDPOINTS, { namespace: DEMO_HOST_NAMESPACE })).items.length;
+    while (!signal.aborted && systemClock.monotonicMs() < deadlineMs && (await count()) !== copies)
+      await sleep(systemClock, 20, signal);
+  };
+  await daemon.sync.firstPass(signal);
+  const metadata = { ...place, annotations: { [DEMO_OWNER]: 'demo' } };
+  const created = await virtual.create(ENDPOINTS, { ...sample.endpoints, metadata });
+  await waitFor(1);
+  await virtual.delete(ENDPOINTS, place, { uid: created.metadata.uid ?? '' });
+  await waitFor(0);
+}
+
+async function createSamples(virtual: ClusterClient): Promise<void> {
+  await virtual.create(CONFIG_MAPS, DEMO_SETTINGS);
+  for (const { service, endpoints } of DEMO_SAMPLES) {
+    if (service !== undefined) await virtual.create(SERVICES, service);
+    await virtual.create(ENDPOINTS, endpoints);
+  }
+}

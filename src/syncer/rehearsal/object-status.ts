@@ -1,0 +1,517 @@
+/** Why an object is, or is not, in sync or imported: one state, one reason, one sentence. Pure. */
+
+import { InvariantError, messageOf, PatchError, patchErrorLine } from '../../base/errors.ts';
+import {
+  ENDPOINT_SLICES,
+  ENDPOINTS,
+  isTerminating,
+  keyOf,
+  type KubeObject,
+  type NamespacedName,
+  type Resource,
+} from '../../kube/object.ts';
+import type { ClusterName } from '../../kube/types.ts';
+import { isNamespaceMissing } from '../reconcile/controller.ts';
+import { isNamespaceTerminating } from '../../kube/status-error.ts';
+import { describeNamespaceEnd, describeTermination } from '../../kube/termination.ts';
+import {
+  type AfterTermination,
+  type Decision,
+  type IgnoreReason,
+  isOptedOut,
+  SKIP_BACKSYNC,
+  SYNCED_BY_VCLUSTER,
+} from '../reconcile/decide.ts';
+import { CONTROLLED_BY } from '../translate/labels.ts';
+import type { ObjectPlan, ReferencePlan } from './rehearsal.ts';
+import type { Config } from '../config/config.ts';
+import { MANAGED_BY } from '../kinds/endpoint-slices.ts';
+import { NO_EFFECT, type CopyAddress } from '../kinds/kind.ts';
+import { FIELD_MANAGER } from '../translate/bookkeeping.ts';
+import { disablingSetting } from '../kinds/synced-kinds.ts';
+import type { Snapshot, WorldPlan } from './snapshot.ts';
+import { namespaceAdvice } from '../reconcile/environment.ts';
+
+/** One word for each state, in `status`, the log and the page of the demo. */
+export const STATES = [
+  'synced',
+  'pending',
+  'terminating',
+  'skipped',
+  'refused',
+  'failed',
+  'contested',
+] as const;
+
+export type State = (typeof STATES)[number];
+
+export interface SyncStatus {
+  readonly state: State;
+  /** The reason of the Event where there is one; '' for an object in sync. */
+  readonly reason: string;
+  readonly sentence: string;
+}
+
+/** An Event of the daemon. */
+export interface ReportedEvent {
+  readonly type: string;
+  readonly reason: string;
+  readonly note: string;
+  /** Of the last occurrence. */
+  readonly lastMs: number;
+}
+
+export interface LeaseState {
+  /** `namespace/name`. */
+  readonly key: string;
+  /** '' when no replica holds it. */
+  readonly holder: string;
+}
+
+/** What running daemons say of the whole sync. */
+export interface DaemonFacts {
+  /** Undefined: leader election is off, and no replica holds the Lease either. */
+  readonly lease: LeaseState | undefined;
+  /** The daemon in charge runs another configuration than this one. */
+  readonly runsOther: boolean;
+  /** The state of the vCluster in its fleet, if it is not synced, or not as configured. */
+  readonly fleetNote?: string | undefined;
+}
+
+export interface StatusFacts extends DaemonFacts {
+  readonly nowMs: number;
+  /** Of the daemon about this object, the latest first. */
+  readonly events: readonly ReportedEvent[];
+  readonly closedNamespaces: Snapshot['closedNamespaces'];
+  readonly unreadNamespaces: Snapshot['unreadNamespaces'];
+  /** What the user can do about one of them. */
+  readonly namespaceAdvice: string;
+  /** Why the copies of objects that are gone stay. */
+  readonly objection?: string | undefined;
+  /** This program syncs Services, because there is no vCluster that syncs them and their Pods. */
+  readonly syncsServices: boolean;
+  /** Rights that the daemon needs and this user does not have, described. */
+  readonly missingRights: readonly string[];
+  /** An object is written although one of its patches fails. */
+  readonly isRestSynced: boolean;
+}
+
+function statusAs(state: State, reason: string, sentence: string): SyncStatus {
+  return { state, reason, sentence };
+}
+
+/** An older Event of the daemon is obsolete: delays end after five minutes, streaks after ten. */
+const RECENT_MS = 10 * 60_000;
+
+/** What the status of every object of a plan depends on. */
+export function factsOf(
+  { snapshot: { config, closedNamespaces, unreadNamespaces }, objection }: WorldPlan,
+  reports: DaemonFacts & Pick<StatusFacts, 'nowMs'>,
+): Omit<StatusFacts, 'events'> {
+  return {
+    ...reports,
+    objection,
+    closedNamespaces,
+    unreadNamespaces,
+    namespaceAdvice: namespaceAdvice(config),
+    isRestSynced: config.patches.onError === 'path',
+    syncsServices: config.services.mode === 'sync',
+    missingRights: [],
+  };
+}
+
+export function statusOf(plan: ObjectPlan, facts: StatusFacts): SyncStatus {
+  const { decision, error } = plan;
+  const what = `${plan.kind.resource.kind} "${plan.key}"`;
+  switch (decision.kind) {
+    case 'ignore':
+      return statusAs('skipped', decision.reason, `${what} ${whyIgnored(plan, decision.reason, facts)}`);
+    case 'refuse':
+      return statusAs('refused', decision.reason, `${what} is not synced: ${sentenceOf(decision.note)}`);
+    case 'delete': {
+      if (plan.seen.virtual === undefined && facts.objection !== undefined)
+        return held(what, hostOf(plan), facts.objection);
+      const due = `${what}: the host copy ${hostOf(plan)} is about to be deleted: ${decision.reason}`;
+      return pending(facts, what, decision.reason, due);
+    }
+    case 'terminating':
+      return terminating(plan, decision.next, what);
+    case 'create':
+    case 'update':
+    case 'rewrite':
+    case 'takeOver':
+      if (error === undefined || isNamespaceMissing(error) || isNamespaceTerminating(error))
+        return inProgress(plan, decision, facts, what);
+      return failed(error, what, facts);
+  }
+}
+
+function terminating({ seen, changes, error }: ObjectPlan, next: AfterTermination, what: string): SyncStatus {
+  const { host } = seen;
+  if (host === undefined) throw new InvariantError('a host object that is being deleted exists');
+  const which = next === 'create' ? 'the host object' : 'its host copy';
+  const isBehind = changes.length > 0 || error !== undefined;
+  const outlook = {
+    recreate: isBehind
+      ? 'a change is about to be written to it, and it is created again when it is gone'
+      : 'it is created again when it is gone',
+    create: 'the copy is created when it is gone',
+    nothing: 'nothing takes its place',
+  }[next];
+  const sentence = `${what}: ${which} ${quotedKey(host.metadata)} ${describeTermination(host)}; ${outlook}`;
+  return statusAs('terminating', 'Terminating', sentence);
+}
+
+function held(what: string, copy: string, objection: string): SyncStatus {
+  const sentence = `${what} is gone, and its host copy ${copy} stays: ${objection}`;
+  return statusAs('pending', 'DeletionsHeld', sentence);
+}
+
+/** Where the host serves the copy; undefined: there is no copy, or it has no address. */
+export function addressOf({ kind, seen }: ObjectPlan): CopyAddress | undefined {
+  const { host, ownership } = seen;
+  return host === undefined || ownership?.kind !== 'ours' ? undefined : kind.addressOf?.(host);
+}
+
+type WriteDecision = Extract<Decision, { kind: 'create' | 'update' | 'rewrite' | 'takeOver' }>;
+
+function inProgress(plan: ObjectPlan, decision: WriteDecision, facts: StatusFacts, what: string): SyncStatus {
+  const { target } = plan.seen;
+  if (decision.kind === 'takeOver' && plan.changes.length === 0) {
+    const why = `the host Service ${hostOf(plan)} still has a selector, so the host's endpoints controller writes these Endpoints`;
+    return statusAs('pending', 'host Service has a selector', `${what} is not synced yet: ${why}`);
+  }
+  const contested = recent(facts, 'Contested');
+  if (contested !== undefined) {
+    // A correction may be in place until the other writer is back: the daemon forgets it after the same time without an overwrite.
+    const state = plan.changes.length === 0 ? `is synced to ${hostOf(plan)} for now` : 'is not in sync';
+    return statusAs('contested', 'Contested', `${what} ${state}: ${sentenceOf(contested.note)}`);
+  }
+  if (plan.changes.length === 0 && plan.error === undefined) {
+    const idle = noEffectOf(plan, facts);
+    if (idle !== undefined)
+      return statusAs(
+        'pending',
+        NO_EFFECT.reason,
+        `${what} is synced to ${hostOf(plan)}, without effect: ${sentenceOf(idle)}`,
+      );
+    const quarantined = recent(current(facts, plan), 'PatchFailed', /quarantin/);
+    const note =
+      quarantined === undefined ? '' : `; its last change is delayed: ${sentenceOf(quarantined.note)}`;
+    return statusAs('synced', '', `${what} is synced to ${hostOf(plan)}${note}`);
+  }
+  if (facts.missingRights.length > 0) {
+    const rights = facts.missingRights.join(', ');
+    return statusAs('failed', 'MissingRight', `${what} is not synced: a right is missing: ${rights}`);
+  }
+  if (target !== undefined && facts.closedNamespaces.has(target.namespace)) {
+    const namespace = facts.closedNamespaces.get(target.namespace);
+    if (namespace !== undefined) {
+      const why = `host namespace "${target.namespace}" ${describeNamespaceEnd(namespace)}`;
+      return statusAs('terminating', 'Terminating', `${what} is not synced: ${why}`);
+    }
+    const why = `host namespace "${target.namespace}" does not exist; ${facts.namespaceAdvice}`;
+    return statusAs('failed', 'NamespaceNotFound', `${what} is not synced: ${why}`);
+  }
+  const due = dueSentence(plan, decision, what);
+  return reported(plan, decision, facts, what) ?? pending(facts, what, reasonOf(decision), due);
+}
+
+/** Why nothing on the host can use the copy. */
+function noEffectOf({ kind, seen }: ObjectPlan, facts: StatusFacts): string | undefined {
+  const notices = seen.virtual === undefined ? [] : kind.noticesOf(seen.virtual);
+  const notice = notices.find(({ reason }) => reason === NO_EFFECT.reason);
+  // Only the daemon has waited for the slices of the host's mirroring controller. What a name leads to is known here.
+  const isWaitedFor = kind.resource.plural === ENDPOINTS.plural;
+  return notice?.note ?? (isWaitedFor ? recent(facts, NO_EFFECT.reason)?.note : undefined);
+}
+
+/** State that only the daemon has: it waits, or the API server rejected its write. */
+function reported(
+  plan: ObjectPlan,
+  decision: Decision,
+  facts: StatusFacts,
+  what: string,
+): SyncStatus | undefined {
+  const later = current(facts, plan);
+  const failed = ({ reason, note }: ReportedEvent): SyncStatus =>
+    statusAs('failed', reason, `${what} is not in sync: ${sentenceOf(note)}`);
+  const patch = recent(facts.isRestSynced ? facts : later, 'PatchFailed', OF_THE_MOMENT);
+  if (patch !== undefined) return failed(patch);
+  const recreation = recent(later, 'SyncError', /delet/);
+  if (recreation !== undefined && decision.kind === 'create') {
+    const why =
+      'another client on the host keeps deleting the copy, so it is created again with increasing delays';
+    const sentence = `${what} waits for the re-creation of ${hostOf(plan)}: ${why}`;
+    return statusAs('pending', 'waiting for re-creation', sentence);
+  }
+  const isUnread = facts.unreadNamespaces.has(plan.seen.target?.namespace ?? '');
+  const ofRequests = isUnread ? ['SyncError', 'NamespaceNotFound', 'Terminating'] : ['SyncError'];
+  const refused = ofRequests.flatMap((reason) => recent(later, reason) ?? []);
+  const [last] = refused.toSorted((a, b) => b.lastMs - a.lastMs);
+  return last && failed(last);
+}
+
+/** Another run of the same patch may succeed: all other failures of patches are repeated here. */
+const OF_THE_MOMENT = /quarantin|\((?:timeout|memory|killed)\)/;
+
+/** With the Events that are later than the last success alone: what failed before is over. */
+function current(facts: StatusFacts, plan: ObjectPlan): StatusFacts {
+  const succeeded = facts.events.filter(({ reason }) => ['Synced', 'TakenOver'].includes(reason));
+  const succeededMs = Math.max(lastWriteMs(plan), ...succeeded.map(({ lastMs }) => lastMs));
+  return { ...facts, events: facts.events.filter(({ lastMs }) => lastMs > succeededMs) };
+}
+
+/** Of this program, to either side; managedFields have whole seconds. */
+function lastWriteMs({ seen: { host, virtual } }: ObjectPlan): number {
+  const written = [host, virtual].flatMap((object) => object?.metadata.managedFields ?? []);
+  const times = written.flatMap(({ manager, time = '' }) =>
+    manager === FIELD_MANAGER ? [Date.parse(time) + 999] : [],
+  );
+  return Math.max(0, ...times);
+}
+
+function failed(error: unknown, what: string, facts: StatusFacts): SyncStatus {
+  if (error instanceof PatchError) {
+    const after = recent(facts, 'PatchFailed', /quarantin/)
+      ? '; the expression is quarantined for this object and retried with increasing delays'
+      : '';
+    const messages = [error, ...error.others].map(patchErrorLine);
+    const except = messages.length === 1 ? 'a patch that fails' : `${messages.length} patches that fail`;
+    const how = error.isRestSynced ? `is synced except for ${except}` : 'is not synced';
+    return statusAs('failed', 'PatchFailed', `${what} ${how}: ${messages.join('; ')}${after}`);
+  }
+  return statusAs('failed', 'SyncError', `${what} is not synced: ${messageOf(error)}`);
+}
+
+/** The daemon does not write what this configuration would. */
+function otherConfiguration(what: string): SyncStatus {
+  const sentence = `${what} is not in sync with this configuration: the daemon runs another configuration`;
+  return statusAs('pending', 'another configuration', sentence);
+}
+
+function ofFleet(what: string, note: string): SyncStatus {
+  return statusAs('failed', 'NotJoined', `${what} is not in sync: its vCluster is in the state ${note}`);
+}
+
+function pending(
+  { fleetNote, lease, runsOther }: StatusFacts,
+  what: string,
+  reason: string,
+  due: string,
+): SyncStatus {
+  if (fleetNote !== undefined) return ofFleet(what, fleetNote);
+  if (runsOther) return otherConfiguration(what);
+  if (lease === undefined)
+    return statusAs('pending', reason, `${due}; if this state persists, check that a daemon is running`);
+  if (lease.holder !== '')
+    return statusAs('pending', reason, `${due}; the leader "${lease.holder}" writes it`);
+  const sentence = `${due}; no replica holds Lease "${lease.key}", so no daemon writes it`;
+  return statusAs('pending', 'no leader', sentence);
+}
+
+function dueSentence(plan: ObjectPlan, decision: Decision, what: string): string {
+  const clusters = new Set(plan.changes.map(({ cluster }) => cluster));
+  if (decision.kind === 'create')
+    return `${what} is not on the host yet: ${hostOf(plan)} is about to be created`;
+  if (decision.kind === 'rewrite')
+    return `${what}: ${hostOf(plan)} is about to be rewritten: ${decision.reason}`;
+  if (decision.kind === 'takeOver')
+    return `${what}: ${hostOf(plan)}, which the host's endpoints controller created, is about to be taken over`;
+  const { host } = plan.seen;
+  const update = plan.changes.find((change) => change.cluster === 'host')?.after;
+  if (host !== undefined && update !== undefined && isReplaced(plan, update, host))
+    return `${what}: ${hostOf(plan)} is about to be deleted and created again: it cannot be updated in place`;
+  if (clusters.has('virtual'))
+    return `${what} is not in sync: a change on the host is about to be copied to the virtual cluster`;
+  return `${what} is not in sync: ${hostOf(plan)} is about to be updated`;
+}
+
+function isReplaced({ kind, seen: { virtual } }: ObjectPlan, wanted: KubeObject, host: KubeObject): boolean {
+  return virtual !== undefined && kind.recreationOf(wanted, host, virtual) !== 'never';
+}
+
+const REASONS = { create: 'no host copy', update: 'differs', takeOver: 'taken over' } as const;
+
+function reasonOf(decision: WriteDecision): string {
+  return decision.kind === 'rewrite' ? decision.reason : REASONS[decision.kind];
+}
+
+function recent(
+  { events, nowMs }: StatusFacts,
+  reason: string,
+  note: RegExp = /(?:)/,
+): ReportedEvent | undefined {
+  return events.find(
+    (event) => event.reason === reason && note.test(event.note) && nowMs - event.lastMs < RECENT_MS,
+  );
+}
+
+function hostOf({ seen: { target } }: ObjectPlan): string {
+  return target === undefined ? 'the host copy' : `"${keyOf(target)}"`;
+}
+
+/** Notes of Events are sentences; inside another sentence they have no full stop and no capital. */
+function sentenceOf(note: string): string {
+  const [first = ''] = note.split('\n');
+  const text = first.replace(/\.$/u, '');
+  return /^[A-Z][a-z]/u.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
+}
+
+/** What follows the name of the object. */
+function whyIgnored(
+  { seen, key, kind }: ObjectPlan,
+  reason: IgnoreReason,
+  { syncsServices }: StatusFacts,
+): string {
+  const copy =
+    seen.host === undefined ? '' : `; the host copy ${quotedKey(seen.host.metadata)} stays as it is`;
+  const service = `Service "${kind.serviceKey(key, seen.virtual) ?? key}"`;
+  const owner = isOptedOut(seen.virtual) ? 'the virtual object' : 'the host copy';
+  const derived = syncsServices
+    ? ` for the Pods of ${service}, and no Pods are synced`
+    : `, and the host's own controller creates the host ${kind.resource.kind.replace(/s?$/u, 's')}`;
+  const reasons: Readonly<Record<IgnoreReason, string>> = {
+    'never synced': 'is never synced: it describes the API server itself, and the host has its own',
+    'controlled by another': `is not synced: ${CONTROLLED_BY} on ${owner} assigns it to another controller${copy}; remove it to resume syncing`,
+    'skip-backsync': `no longer exists, and ${SKIP_BACKSYNC} on the host copy keeps that copy`,
+    [SYNCED_BY_VCLUSTER]: `is not copied by this configuration, but vCluster's values sync it${copy}: vCluster would delete the object with it`,
+    'gone on both sides': 'exists neither in the virtual cluster nor on the host',
+    'service has a selector': `is not copied: ${selectorReason({ seen, kind }, service, syncsServices)}`,
+    'no service': `is not copied: there is no ${service}, and endpointSyncer.requireService is true`,
+    'no service name':
+      'is not copied: it has no label kubernetes.io/service-name, so it belongs to no Service',
+    'made by the EndpointSlice controller': `is not copied: the virtual cluster's EndpointSlice controller created it${derived}`,
+    'mirrored from Endpoints': `is not copied: it mirrors the Endpoints of ${service}, which are synced, and the host mirrors their copy`,
+    'selects Pods':
+      'is not copied: it has a selector, and no Pods are synced that it could select on the host',
+    'no synced endpoints':
+      'is not copied yet: it has no Endpoints or EndpointSlices that are synced, and is neither of type LoadBalancer nor ExternalName',
+    'namespace is excluded': 'is not copied: endpointSyncer.namespaces excludes its namespace',
+    'not selected': 'is not copied: its labels do not match endpointSyncer.selector',
+  };
+  return reasons[reason];
+}
+
+/** What a Service with a selector means depends on who copies Services, and on who made the object. */
+function selectorReason(
+  { seen, kind }: Pick<ObjectPlan, 'seen' | 'kind'>,
+  service: string,
+  syncsServices: boolean,
+): string {
+  if (syncsServices)
+    return `${service} has a selector, so it is not copied either: no Pods are synced that it could select on the host`;
+  if (kind.resource.plural !== ENDPOINT_SLICES.plural)
+    return `${service} has a selector, so the host's own controllers create the host Endpoints`;
+  const manager = seen.virtual?.metadata.labels?.[MANAGED_BY];
+  const whose = manager === undefined ? 'slices without a manager' : `slices of the manager "${manager}"`;
+  return `${service} has a selector, so its addresses on the host are those of its Pods there; ${whose} are copied for Services without a selector only`;
+}
+
+function quotedKey({ namespace = '', name }: { namespace?: string; name: string }): string {
+  return `"${keyOf({ namespace, name })}"`;
+}
+
+export function statusOfImport(
+  { seen, isReferenced, decision, changes }: ReferencePlan,
+  { fleetNote, runsOther, objection }: Pick<StatusFacts, 'fleetNote' | 'runsOther' | 'objection'>,
+): SyncStatus {
+  const { kind, virtual } = seen;
+  const what = `${kind.virtual.kind} "${keyOf(virtual)}"`;
+  const copy = seen.ours.find((one) => !isOptedOut(one));
+  if (!isReferenced && copy !== undefined && seen.object === undefined && objection !== undefined)
+    return held(what, quotedKey(copy.metadata), objection);
+  if (decision.problem !== undefined) {
+    const { reason, note } = decision.problem;
+    return statusAs('refused', reason, `${what} is not imported: ${sentenceOf(note)}`);
+  }
+  if (changes.length > 0 && fleetNote !== undefined) return ofFleet(what, fleetNote);
+  if (changes.length > 0 && runsOther) return otherConfiguration(what);
+  const ending = endingImport(seen);
+  if (ending !== undefined) {
+    const side = ending === seen.imported ? 'in the virtual cluster' : 'on the host';
+    const outlook = isReferenced ? 'it is created again when it is gone' : 'nothing takes its place';
+    const sentence = `${what}: its copy ${quotedKey(ending.metadata)} ${side} ${describeTermination(ending)}; ${outlook}`;
+    return statusAs('terminating', 'Terminating', sentence);
+  }
+  if (changes.length > 0) {
+    const reason = changes.map((change) => change.reason).join(', ');
+    const verb = changes.every(({ after }) => after === undefined) ? 'deleted' : 'written';
+    return statusAs('pending', reason, `${what} is not in sync: its copy is about to be ${verb}: ${reason}`);
+  }
+  if (!isReferenced) return unreferenced(what, seen);
+  switch (decision.action) {
+    case 'to-host': {
+      const target = seen.target === undefined ? '' : keyOf(seen.target);
+      return statusAs('synced', '', `${what} is imported into the host as "${target}"`);
+    }
+    case 'to-virtual': {
+      const source = seen.source === undefined ? '"/"' : quotedKey(seen.source.metadata);
+      return statusAs('synced', '', `${what} is imported from the host, where it is ${source}`);
+    }
+    case 'paused':
+      return paused(what);
+    case 'none':
+      return notImported(what, { seen, decision });
+  }
+}
+
+/** The copy that is being deleted, on either side. */
+export function endingImport({ ours, imported }: ReferencePlan['seen']): KubeObject | undefined {
+  return [...ours, ...(imported ? [imported] : [])].find((copy) => isTerminating(copy));
+}
+
+/** An import that is not deleted although no synced object references it: what an object references that cannot be translated is unknown. */
+function unreferenced(what: string, { ours, imported }: ReferencePlan['seen']): SyncStatus {
+  const [kept = imported] = ours;
+  if (kept === undefined) return notReferenced(what);
+  if (isOptedOut(kept)) return paused(what);
+  const where = kept === imported ? 'from the host' : `into the host as ${quotedKey(kept.metadata)}`;
+  const sentence = `${what} is imported ${where} and is kept: an object fails whose copy references it`;
+  return statusAs('synced', 'kept', sentence);
+}
+
+function notReferenced(what: string): SyncStatus {
+  return statusAs('skipped', 'not referenced', `${what} is not imported: no synced object references it`);
+}
+
+function paused(what: string): SyncStatus {
+  const sentence = `${what} is not imported: ${CONTROLLED_BY} assigns it to another controller`;
+  return statusAs('skipped', 'controlled by another', sentence);
+}
+
+function notImported(what: string, { seen, decision }: Pick<ReferencePlan, 'seen' | 'decision'>): SyncStatus {
+  const name = decision.name === undefined ? '' : `"${keyOf(decision.name)}"`;
+  if (seen.othersCopy !== undefined) {
+    const sentence = `${what} is on the host as ${name}: another syncer manages that copy`;
+    return statusAs('skipped', 'copied by another syncer', sentence);
+  }
+  const [reason, why] = seen.kind.isImportable
+    ? ['not configured', 'syncing of this kind is not enabled under sync.toHost']
+    : ['never imported', 'objects of this kind are copied by another syncer'];
+  return statusAs('skipped', reason, `${what} is not imported: ${why}; references use the name ${name}`);
+}
+
+/** An existing object that is not synced: a host object of another client, or a virtual object that is not referenced. */
+export interface OtherObject {
+  readonly resource: Resource;
+  /** Its name in the virtual cluster; undefined where it has none. */
+  readonly virtual: NamespacedName | undefined;
+  readonly object: KubeObject;
+  readonly cluster: ClusterName;
+}
+
+/** The state of an existing object that is neither synced nor referenced. */
+export function statusOfOther(
+  { resource, object, cluster, virtual }: OtherObject,
+  config: Config,
+): SyncStatus {
+  const what = `${resource.kind} ${quotedKey(object.metadata)}`;
+  const setting = disablingSetting(config, resource);
+  if (setting !== undefined) return statusAs('skipped', 'disabled', `${what} is not synced: ${setting}`);
+  if (cluster === 'virtual') return notReferenced(what);
+  const blocks = virtual === undefined ? '' : `; "${keyOf(virtual)}" cannot be synced while it has this name`;
+  const why = `another client created it, so it is left untouched${blocks}`;
+  const sentence = `host ${what} is not a copy of an object of this virtual cluster: ${why}`;
+  return statusAs('skipped', 'NotManaged', sentence);
+}
