@@ -401,49 +401,29 @@ export const MUTANTS: readonly Mutant[] = [
     replacement: 'const { virtual: source } = own;\n  const held: typeof own.held = [];',
   },
   {
+    name: 'echoes: only labels are looked at',
+    file: ECHOES,
+    snippet: 'const keys = view.keys.filter((key) => isPossible(key)',
+    replacement: "const keys = view.keys.filter((key) => member === 'labels' && isPossible(key)",
+  },
+  {
+    name: 'echoes: they are translated on the host',
+    file: ECHOES,
+    snippet: "const host = state.base.kind === 'fresh' ? agreed?.host : state.host;",
+    replacement: "const host = state.base.kind === 'fresh' ? agreed?.host : state.forward;",
+  },
+  {
+    name: 'echoes: the virtual side loses its value',
+    file: ECHOES,
+    snippet: 'if (entry.virtual === undefined) return { value: undefined };',
+    replacement: "if (entry.virtual !== '') return { value: undefined };",
+  },
+  {
     name: 'echoes: the virtual side gets the value of the host',
     file: ECHOES,
     snippet: 'const value = [agreed?.virtual, reversed]',
     replacement:
       'if (agreed !== undefined) return { value: agreed.host };\n  const value = [agreed?.virtual, reversed]',
-  },
-  {
-    name: 'echoes: only annotations are looked at',
-    file: ECHOES,
-    snippet: 'const keys = view.keys.filter((key) => isPossible(key)',
-    replacement: "const keys = view.keys.filter((key) => member === 'annotations' && isPossible(key)",
-  },
-  {
-    name: 'echoes: values are given back without a delay',
-    file: ECHOES,
-    snippet: 'const restores = input.memory?.restoresEchoes === true;',
-    replacement: 'const restores = input.host !== undefined;',
-  },
-  {
-    name: 'echoes: late ones are changes of the user',
-    file: ECHOES,
-    snippet: 'return echoed?.entry ?? lateEcho(evidence, entries, value);',
-    replacement: 'return echoed?.entry ?? lateEcho({ ...evidence, former: undefined }, entries, value);',
-  },
-  {
-    name: 'echoes: a copy that is created again grows',
-    file: ECHOES,
-    snippet: "const host = state.base.kind === 'fresh' ? agreed?.host : state.host;",
-    replacement:
-      "const host = state.base.kind === 'fresh' && agreed === undefined ? undefined : (state.host ?? state.forward);",
-  },
-  {
-    name: 'echoes: the bookkeeping is removed first',
-    file: ECHOES,
-    snippet: 'const isMarkLeft = left.length > 0 || !restores;',
-    replacement: 'const isMarkLeft = left.length < 0 || !restores;',
-  },
-  {
-    name: 'echoes: what proves them is not kept',
-    file: ECHOES,
-    snippet: 'entry: recorded ?? (isNowhere ? undefined : entry) };',
-    replacement:
-      'entry: isNowhere ? undefined : { ...(recorded ?? entry), virtual: hashOf(state.virtual) } };',
   },
   {
     name: 'references: an unreferenced import stays',
