@@ -9,6 +9,7 @@ import { LEASES } from '../../kube/lease.ts';
 import { isConflict, isForbidden, isNotFound } from '../../kube/status-error.ts';
 import type { ClusterClient, ClusterName } from '../../kube/types.ts';
 import { readDocument } from '../../config-file/document.ts';
+import { withoutEmptyKeys } from '../../config-file/merge.ts';
 import { secretText, VALUES_KEY, valuesSecret } from '../../fleet/vcluster.ts';
 import type { Config } from '../../syncer/config/config.ts';
 import { syncedByVcluster } from '../../syncer/config/warnings.ts';
@@ -148,7 +149,8 @@ async function syncedByVclusterOf(
   );
   if (secret === undefined) return { keys: sync.syncedByVcluster ?? [], file: vclusterConfig };
   const file = `Secret "${keyOf(key)}"`;
-  return { keys: syncedByVcluster(readDocument(file, secretText(secret, VALUES_KEY)).value), file };
+  const { value } = readDocument(file, secretText(secret, VALUES_KEY));
+  return { keys: syncedByVcluster(withoutEmptyKeys(value)), file };
 }
 
 /** False after an error: what this configuration does not keep may be in use. */

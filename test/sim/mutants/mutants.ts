@@ -13,7 +13,6 @@ export interface Mutant {
 }
 
 const DECIDE = 'syncer/reconcile/decide.ts';
-const COPY_DELETION = 'syncer/reconcile/copy-deletion.ts';
 const RECONCILER = 'syncer/reconcile/reconciler.ts';
 const PAIR_UPDATE = 'syncer/reconcile/pair-update.ts';
 const WRITER = 'syncer/reconcile/writer.ts';
@@ -49,24 +48,6 @@ export const MUTANTS: readonly Mutant[] = [
     file: ECHOES,
     snippet: 'return by === rules ||',
     replacement: 'return (by === rules && by === undefined) ||',
-  },
-  {
-    name: 'beside vCluster: the copy of an object that is not synced any more is deleted',
-    file: DECIDE,
-    snippet: '  if (options.isSyncedByVcluster) return ignore(SYNCED_BY_VCLUSTER);\n',
-    replacement: '',
-  },
-  {
-    name: 'beside vCluster: the copy of an object that is gone is deleted before vCluster does',
-    file: COPY_DELETION,
-    snippet: 'const LEFT_TO_VCLUSTER_MS = 10_000;',
-    replacement: 'const LEFT_TO_VCLUSTER_MS = 0;',
-  },
-  {
-    name: 'beside vCluster: a copy that cannot be updated in place is deleted',
-    file: COPY_DELETION,
-    snippet: '  if (sync.decide.isSyncedByVcluster) return leaveToVcluster(sync, virtual, host);\n',
-    replacement: '',
   },
   {
     name: 'observer: a Service of the host is joined',
@@ -237,9 +218,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'update: a stale cache of the virtual side is trusted',
     file: PAIR_UPDATE,
-    snippet:
-      'if (await isVirtualBehind(sync, virtual, host)) return STALE;\n  const record = recordOf(host);',
-    replacement: 'const record = recordOf(host);',
+    snippet: 'if (await isVirtualBehind(sync, virtual, host)) return STALE;\n  const held = heldKeys(',
+    replacement: 'const held = heldKeys(',
   },
   {
     name: 'writer: an update is not guarded',
