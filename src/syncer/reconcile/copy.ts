@@ -217,12 +217,13 @@ async function forward(pair: PlacedPair, options: CopyForgeOptions): Promise<Pat
   const owner = options.owner.current;
   const forged = forgeHostObject(virtual, { ...options, kind: resource, content, target, owner, host });
   const input = asJson(forged);
-  const patched = await options.pipeline.apply('toHost', input, {
+  const applied = options.pipeline.apply('toHost', input, {
     objectNamespace: virtual.metadata.namespace ?? '',
     virtualObject: asJson(virtual),
     hostObject: host === undefined ? null : asJson(host),
     budget,
   });
+  const patched = applied instanceof Promise ? await applied : applied;
   const copy = asObject(patched.object);
   const isPatched = content.afterPatches !== undefined && patched.object !== input;
   const desired = isPatched ? withMembers(copy, content.afterPatches(copy, virtual, host)) : copy;
