@@ -393,10 +393,10 @@ export const MUTANTS: readonly Mutant[] = [
     replacement: "const host = state.base.kind === 'fresh' ? agreed?.host : state.forward;",
   },
   {
-    name: 'echoes: the virtual side loses its value',
+    name: "echoes: the virtual side's own value counts as one",
     file: ECHOES,
-    snippet: 'if (entry.virtual === undefined) return { value: undefined };',
-    replacement: "if (entry.virtual !== '') return { value: undefined };",
+    snippet: 'value === entry?.host && value !== entry?.virtual);',
+    replacement: 'value !== entry?.host && value === entry?.virtual);',
   },
   {
     name: 'echoes: the virtual side gets the value of the host',
