@@ -68,18 +68,18 @@ export function vclusterFindings(merged: JsonObject, vcluster: JsonObject, isSta
     const there = `vCluster syncs ${kind} too: set it to false in vCluster's values`;
     findings.push({ ...add(pathOf(name), there), file: 'base' });
   }
-  findings.push(...services(fields, shared, isError));
+  findings.push(...services(fields, shared));
   return [...findings, ...syncedByNone(fields, shared), ...mirroredSlices(fields, theirs)];
 }
 
-function services(fields: Fields, byVcluster: readonly string[], isError: boolean): Finding[] {
+/** No error: a fleet may copy the Services of members whose values have the default. */
+function services(fields: Fields, byVcluster: readonly string[]): Finding[] {
   const isSyncedHere = syncsServices(fields) && isEnabled(fields, 'services');
   if (!isSyncedHere || !byVcluster.includes('services')) return [];
-  const add = isError ? errorAtValue : warningAtValue;
   const message =
     'this program syncs Services, and so does vCluster: set it to vcluster, ' +
-    "disable sync.toHost.services in vCluster's values, or set endpointSyncer.besideVcluster to force";
-  return [{ ...add(pathOf('endpointSyncer.services'), message), file: 'own' }];
+    "or disable sync.toHost.services in vCluster's values and enable it here";
+  return [{ ...warningAtValue(pathOf('endpointSyncer.services'), message), file: 'own' }];
 }
 
 function syncedByNone(fields: Fields, shared: readonly string[]): Finding[] {

@@ -87,7 +87,7 @@ export interface ForgedCopy extends PatchedParts {
 }
 
 export interface MergedCopy
-  extends PatchedParts, Omit<MergedPair<PatchedCopy>, 'host' | 'forwarded' | 'rejected'> {
+  extends PatchedParts, Omit<MergedPair<PatchedCopy>, 'host' | 'forwarded' | 'failed'> {
   /** The host object to write, before the virtual object; undefined: no write is needed. */
   readonly host: KubeObject | undefined;
   /** Data on the host, not only bookkeeping, differs from the desired state. */
@@ -114,11 +114,11 @@ export class CopyForge {
     if (pause !== undefined) await pause();
     checkCopySize(virtual);
     const memory = { agreed: lastSync?.agreed, restoresEchoes: false };
-    const { host, echo, forwarded } = await mergePair(
+    const { host, echo, forwarded, failed } = await mergePair(
       { ...this.#rules, virtual, host: undefined, memory },
       { forward: () => forward(pair, this.#options), pause },
     );
-    const parts = this.#parts(host, virtual, forwarded);
+    const parts = this.#parts(host, virtual, forwarded, failed);
     if (isRefused(parts)) return parts;
     return {
       ...parts,
@@ -147,7 +147,7 @@ export class CopyForge {
       failedBack = reversed.failed;
       return reversed;
     };
-    const { host, forwarded, rejected, ...merged } = await mergePair(
+    const { host, forwarded, failed, ...merged } = await mergePair(
       { ...this.#rules, virtual: pair.virtual, host: pair.host, arrival, memory },
       {
         forward: (virtual) => forward({ ...pair, virtual }, this.#options),
@@ -156,24 +156,28 @@ export class CopyForge {
       },
     );
     if (pause !== undefined) await pause();
-    const parts = this.#parts(host, pair.virtual, forwarded);
+    const parts = this.#parts(host, pair.virtual, forwarded, failed);
     if (isRefused(parts)) return parts;
     const isSameContent = contentEquals(host, pair.host, kind.content);
     const isSame = isSameContent && metadataEquals(host.metadata, pair.host.metadata);
     return {
       ...merged,
       ...parts,
-      failure: firstOf(parts.failure, failedBack?.errors, rejected?.patched.failed?.errors),
+      failure: firstOf(parts.failure, failedBack?.errors),
       host: isSame ? undefined : withCurrentRevision(host, pair.virtual),
       correctsDrift:
         !isSameContent || !metadataEquals(withoutRecord(host.metadata), withoutRecord(pair.host.metadata)),
     };
   }
 
-  #parts(host: KubeObject, virtual: KubeObject, forwarded: PatchedCopy): PatchedParts | RefusedCopy {
+  #parts(
+    host: KubeObject,
+    virtual: KubeObject,
+    { patched: { notAllowed, references }, desired }: PatchedCopy,
+    failed: readonly PatchedCopy[],
+  ): PatchedParts | RefusedCopy {
     const { kind, foreignService } = this.#options;
-    const { notAllowed, references } = forwarded.patched;
-    const failure = failureOf(host, forwarded, kind);
+    const failure = failureOf(host, desired, failed, kind);
     // Judged after the patches, which can change the labels that select a Service.
     const service = foreignService(kind.hostService(host), virtual);
     if (service !== undefined) return { refusal: refuseForeignService(service), service };
@@ -200,10 +204,11 @@ function firstOf(
 /** Throws it if the copy is invalid with what its paths keep. What the other patches wrote is validated already. */
 function failureOf(
   host: KubeObject,
-  { desired, patched }: PatchedCopy,
+  desired: KubeObject,
+  failed: readonly PatchedCopy[],
   { validate, content }: SyncedKind,
 ): PatchError | undefined {
-  const failure = firstOf(undefined, patched.failed?.errors);
+  const failure = firstOf(undefined, ...failed.map(({ patched }) => patched.failed?.errors));
   if (failure === undefined) return undefined;
   const kept = { ...asJson(host) };
   for (const member of content.ownMembers) delete kept[member];

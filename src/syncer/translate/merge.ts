@@ -88,8 +88,8 @@ export interface MergedPair<T extends Forwarded> {
   readonly flows: readonly KeyFlow[];
   /** What the wanted virtual object translates to. */
   readonly forwarded: T;
-  /** What the virtual object would translate to with a change of the host that stays there: a patch fails on it. */
-  readonly rejected?: T;
+  /** The runs of the patches, that of `forwarded` or others, in which some failed: both sides keep the values of these. */
+  readonly failed: readonly T[];
 }
 
 /** After what flows back, the patches run forward again: what the virtual object then translates to is written to the host at the same time, so
@@ -99,7 +99,13 @@ export async function mergePair<T extends Forwarded>(
   translation: PairTranslation<T>,
 ): Promise<MergedPair<T>> {
   const { pause } = translation;
-  const own = await ownValues(pair, translation);
+  const failed: T[] = [];
+  const forward = async (virtual: KubeObject): Promise<T> => {
+    const run = await translation.forward(virtual);
+    if (run.kept !== undefined) failed.push(run);
+    return run;
+  };
+  const own = await ownValues(pair, { ...translation, forward });
   const { forwarded, echo } = own;
   if (pause !== undefined) await pause();
   const { virtual: source, held } = own;
@@ -109,17 +115,16 @@ export async function mergePair<T extends Forwarded>(
   const reversed = own.reversed ?? (wanted.needsReverse ? await translation.reverse?.() : undefined);
   const left = translation.reverse === undefined ? EVERYTHING : reversed?.kept;
   let planned = left === undefined ? wanted : withoutKept(wanted, left);
-  let rejected: { readonly rejected: T } | undefined;
   for (;;) {
     if (pause !== undefined) await pause();
     const merged = { ...resolvePair(planned, reversed?.virtual), echo, isUncertain };
     const { virtual } = merged;
     const isNothingTaken = virtual === undefined || virtual === source;
-    if (isNothingTaken || pair.host === undefined) return { ...merged, forwarded, ...rejected };
+    if (isNothingTaken || pair.host === undefined) return { ...merged, forwarded, failed };
     const unknown = reversed?.unresolved?.find(({ path }) => !isKnownAt(path, virtual, input));
     if (unknown !== undefined) throw unknown.error;
     if (pause !== undefined) await pause();
-    const second = await translation.forward(virtual);
+    const second = alsoKeeping(await forward(virtual), forwarded.kept);
     if (second.kept === undefined || !takesAt(planned, second.kept)) {
       if (pause !== undefined) await pause();
       const settled = settledPair(planned, second);
@@ -129,12 +134,11 @@ export async function mergePair<T extends Forwarded>(
         echo,
         isUncertain,
         forwarded: second,
-        ...rejected,
+        failed,
       };
     }
     // What cannot be translated to the host again stays there, as what cannot be translated back does.
     planned = withoutKept(planned, second.kept);
-    rejected = { rejected: second };
   }
 }
 
@@ -161,9 +165,25 @@ async function ownValues<T extends Forwarded>(
   const isRestoring = echoes.length > 0 && pair.memory?.restoresEchoes === true;
   const reversed = isRestoring ? await translation.reverse?.() : undefined;
   const own = withoutEchoes(input, echoes, reversed?.virtual);
-  const forwarded = own.virtual === pair.virtual ? first : await translation.forward(own.virtual);
+  const forwarded =
+    own.virtual === pair.virtual ? first : alsoKeeping(await translation.forward(own.virtual), first.kept);
   const isUncertain = echoes.some((echo) => echo.isUncertain);
   return { ...own, forwarded, reversed, isUncertain, recorded, ...(forwarded === first && { views }) };
+}
+
+/** What failed in an earlier run, perhaps because the sandbox was gone for a moment, is kept although this run made it: the plans were made without
+ * it, so an echo or a change of the host there would be taken for one of the user. */
+function alsoKeeping<T extends Forwarded>(run: T, earlier: KeptPaths | undefined): T {
+  const { kept } = run;
+  if (earlier === undefined) return run;
+  if (kept === undefined) return { ...run, kept: earlier };
+  return {
+    ...run,
+    kept: {
+      covers: (path) => earlier.covers(path) || kept.covers(path),
+      locate: (object) => [...earlier.locate(object), ...kept.locate(object)],
+    },
+  };
 }
 
 const EVERYTHING: KeptPaths = { covers: () => true, locate: () => [] };

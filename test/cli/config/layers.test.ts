@@ -253,11 +253,11 @@ describe('objects that vCluster and this program would both write', () => {
     expect(found(vcluster, own)).toEqual(expected);
   });
 
-  test('are Services, too, where this program syncs them', () => {
+  test('are Services, too, where this program syncs them: a warning', () => {
     const own = (more = ''): string =>
       `endpointSyncer: {name: vc, ${more}services: sync}\nsync: {toHost: {${OFF}}}`;
     const off = `sync: {toHost: {${OFF}}}`;
-    expect(found(off, own())).toContain('own.yaml:1 endpointSyncer.services error');
+    expect(found(off, own())).toContain('own.yaml:1 endpointSyncer.services warning');
     expect(found(off, own('besideVcluster: force, '))).toContain(
       'own.yaml:1 endpointSyncer.services warning',
     );
