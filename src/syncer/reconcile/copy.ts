@@ -89,8 +89,7 @@ export interface ForgedCopy extends PatchedParts {
   readonly isEchoed: boolean;
 }
 
-export interface MergedCopy
-  extends PatchedParts, Omit<MergedPair<PatchedCopy>, 'host' | 'forwarded' | 'rejected'> {
+export interface MergedCopy extends PatchedParts, Omit<MergedPair<PatchedCopy>, 'host' | 'forwarded'> {
   /** The host object to write, before the virtual object; undefined: no write is needed. */
   readonly host: KubeObject | undefined;
   /** Data on the host, not only bookkeeping, differs from the desired state. */
@@ -140,6 +139,8 @@ export class CopyForge {
     if (pause !== undefined) await pause();
     checkCopySize(pair.virtual);
     let failedBack: FailedPatches | undefined;
+    // What any of them left out is held, although the last one may succeed.
+    const failedForward: PatchError[] = [];
     // Other clients may still write to an object that is being deleted, and an object that replaces it has none of its history.
     const isOneWay = isTerminating(pair.host) || isTerminating(pair.virtual);
     const reverse = async (): Promise<Reversed> => {
@@ -149,10 +150,14 @@ export class CopyForge {
       failedBack = reversed.failed;
       return reversed;
     };
-    const { host, forwarded, rejected, ...merged } = await mergePair(
+    const { host, forwarded, ...merged } = await mergePair(
       { ...this.#rules, virtual: pair.virtual, host: pair.host, arrival, memory },
       {
-        forward: (virtual) => forward({ ...pair, virtual }, this.#options),
+        forward: async (virtual) => {
+          const copy = await forward({ ...pair, virtual }, this.#options);
+          failedForward.push(...(copy.patched.failed?.errors ?? []));
+          return copy;
+        },
         ...(isOneWay ? {} : { reverse }),
         pause,
       },
@@ -164,7 +169,7 @@ export class CopyForge {
     return {
       ...merged,
       ...parts,
-      failure: firstOf(parts.failure, failedBack?.errors, rejected?.patched.failed?.errors),
+      failure: firstOf(parts.failure, failedBack?.errors, failedForward),
       host: isSame ? undefined : withCurrentRevision(host, pair.virtual),
       correctsDrift:
         !isSameContent || !metadataEquals(withoutRecord(host.metadata), withoutRecord(pair.host.metadata)),

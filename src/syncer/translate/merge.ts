@@ -84,8 +84,6 @@ export interface MergedPair<T extends Forwarded> {
   readonly flows: readonly KeyFlow[];
   /** What the wanted virtual object translates to. */
   readonly forwarded: T;
-  /** What the virtual object would translate to with a change of the host that stays there: a patch fails on it. */
-  readonly rejected?: T;
 }
 
 /** After what flows back, the patches run forward again: what the virtual object then translates to is written to the host at the same time, so
@@ -101,12 +99,11 @@ export async function mergePair<T extends Forwarded>(
   const reversed = wanted.needsReverse ? await translation.reverse?.() : undefined;
   const left = translation.reverse === undefined ? EVERYTHING : reversed?.kept;
   let planned = left === undefined ? wanted : withoutKept(wanted, left);
-  let rejected: { readonly rejected: T } | undefined;
   for (;;) {
     if (pause !== undefined) await pause();
     const merged = resolvePair(planned, reversed?.virtual);
     const { virtual } = merged;
-    if (virtual === undefined || pair.host === undefined) return { ...merged, forwarded: first, ...rejected };
+    if (virtual === undefined || pair.host === undefined) return { ...merged, forwarded: first };
     const unknown = reversed?.unresolved?.find(({ path }) => !isKnownAt(path, virtual, pair));
     if (unknown !== undefined) throw unknown.error;
     if (pause !== undefined) await pause();
@@ -115,11 +112,10 @@ export async function mergePair<T extends Forwarded>(
       if (pause !== undefined) await pause();
       const settled = settledPair(planned, second);
       if (pause !== undefined) await pause();
-      return { ...resolvePair(settled, reversed?.virtual), forwarded: second, ...rejected };
+      return { ...resolvePair(settled, reversed?.virtual), forwarded: second };
     }
     // What cannot be translated to the host again stays there, as what cannot be translated back does.
     planned = withoutKept(planned, second.kept);
-    rejected = { rejected: second };
   }
 }
 
@@ -225,7 +221,7 @@ function settledPair(before: PlannedPair, forwarded: Forwarded): PlannedPair {
 function resolvePair(
   planned: PlannedPair,
   reversed: KubeObject | undefined,
-): Omit<MergedPair<Forwarded>, 'forwarded' | 'rejected'> {
+): Omit<MergedPair<Forwarded>, 'forwarded'> {
   const { input } = planned;
   const { virtual, host, desired } = input;
   const merge = resolveMetadata(input, planned.keys, reversed);
