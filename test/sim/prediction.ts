@@ -21,7 +21,7 @@ import { Faults } from './world/faults.ts';
 import { ServiceStorage } from './world/service-storage.ts';
 import type { VirtualClock } from '../../src/base/clock.ts';
 import { simClock } from './world/process-clock.ts';
-import { SimCluster } from './world/sim-cluster.ts';
+import { SimCluster, type ServerWays } from './world/sim-cluster.ts';
 import { User } from './world/user.ts';
 
 type SimClusters = Readonly<Record<ClusterName, SimCluster>>;
@@ -30,6 +30,8 @@ const CONFIG_MAPS: Resource = { ...SECRETS, kind: 'ConfigMap', plural: 'configma
 const RESOURCES: readonly Resource[] = [...SYNCABLE_RESOURCES, SECRETS, CONFIG_MAPS];
 /** Every back-off of a first failure has ended by then. */
 const SETTLE_MS = 10 * 60_000;
+/** A rehearsal judges as the newest version does, which keeps the Endpoints of a Service that is deleted. */
+const NEWEST: ServerWays = { deletesEndpoints: false, controllerLagMs: undefined, seed: 0 };
 
 /** Users edit both sides while a daemon runs, and then while none runs. What differs between the prediction and the next daemon; empty: nothing. */
 export async function predictionProblems(seed: number, steps: number): Promise<string[]> {
@@ -43,7 +45,10 @@ export async function predictionProblems(seed: number, steps: number): Promise<s
   const random = seededRandom(seed ^ 0x9e4ea);
   const operations = drawHistory(random, { steps, daemons: 1, settings, isCalm: true });
   const clock = simClock();
-  const clusters = { virtual: new SimCluster('virtual', clock), host: new SimCluster('host', clock) };
+  const clusters = {
+    virtual: new SimCluster('virtual', clock, NEWEST),
+    host: new SimCluster('host', clock, NEWEST),
+  };
   const user = new User(clusters, () => settings);
   const half = Math.floor(operations.length / 2);
   for (const part of [operations.slice(0, half), operations.slice(half)]) {
