@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import { CONFIG, PLAIN, SECRET, TEAM, type Settings } from './daemon/sim-config.ts';
 import type { Action, Operation, SyncedPlural } from './history/operations.ts';
+import { seededHistory } from './history/seeded-history.ts';
 import { runHistory } from './sim-run.ts';
 import { CALM } from './world/faults.ts';
 
@@ -701,3 +702,7 @@ test.each(
     expect(left).toEqual([]);
   },
 );
+
+test('a patch that the sandbox stops on the first of two translations of a merge is tried again', async () => {
+  expect(await runHistory(seededHistory(304317, 40))).toEqual([]);
+});

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { predictionProblems } from './prediction.ts';
 
 /** In which they differed. */
-const FOUND_SEEDS: readonly number[] = [320_623];
+const FOUND_SEEDS: readonly number[] = [305_410, 320_623];
 
 test('a rehearsal says what the daemon then writes', async () => {
   const problems: Record<number, string[]> = {};
