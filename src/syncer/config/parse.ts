@@ -23,7 +23,7 @@ import { checkPatches } from './patch-rules.ts';
 import { checkRules } from './rules.ts';
 import { namelessSections, syncSections } from './schema.ts';
 import { patchedKeys, syncsServices } from './sync-fields.ts';
-import { configWarnings, unsyncedServices, vclusterFindings, syncedByVcluster } from './warnings.ts';
+import { configWarnings, syncedByVcluster, unsyncedServices, vclusterFindings } from './warnings.ts';
 
 export interface SyncOptions {
   /** For commands that need no virtual cluster. */

@@ -4,7 +4,6 @@ import {
   KEEPING_REASONS,
   type GateOptions,
   type GateReason,
-  type Recreation,
   type SyncedKind,
   type UnmappedNamespace,
 } from '../kinds/kind.ts';
@@ -150,8 +149,15 @@ function unneeded(seen: Observation, gate: GateReason, options: DecideOptions): 
   return options.kind.leavesUnrecorded && !hasRecord(seen.host) ? ignore(gate) : decision;
 }
 
-/** Beside vCluster's own sync, what readers keep of a copy is the lesser evil: with the copy, vCluster deletes the virtual object. */
-export function isRecreated({ isSyncedByVcluster }: DecideOptions, recreation: Recreation): boolean {
+/** Another copy takes the place of `actual`. Beside vCluster's own sync, what readers keep of a copy is the lesser evil: with the copy, vCluster
+ * deletes the virtual object. */
+export function isRecreated(
+  { kind, isSyncedByVcluster }: DecideOptions,
+  wanted: KubeObject,
+  actual: KubeObject,
+  virtual: KubeObject,
+): boolean {
+  const recreation = kind.recreationOf(wanted, actual, virtual);
   return recreation === 'always' || (recreation === 'forReaders' && !isSyncedByVcluster);
 }
 

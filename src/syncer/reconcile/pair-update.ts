@@ -124,11 +124,10 @@ function mergedCopy(
 /** Writes the host first. Its record lists the values on their way to the virtual side, so neither a crash nor a concurrent edit alone loses them.
  * The virtual write completes the sync. */
 async function writePair(sync: KindSync, seen: SeenPair, merged: MergedCopy): Promise<Synced> {
-  const { kind, writers } = sync;
+  const { writers } = sync;
   const { host, key } = seen;
   const reason = merged.correctsDrift ? 'differs from the virtual object' : 'bookkeeping';
-  const recreation = merged.host === undefined ? 'never' : kind.recreationOf(merged.host, host, seen.virtual);
-  if (merged.host !== undefined && isRecreated(sync.decide, recreation)) {
+  if (merged.host !== undefined && isRecreated(sync.decide, merged.host, host, seen.virtual)) {
     // A change of the host would be lost with the copy.
     if (merged.virtual !== undefined) await patchVirtual(sync, seen, merged.virtual, recordOf(host));
     return { result: await deleteToRecreate(sync, seen, host, merged.host) };

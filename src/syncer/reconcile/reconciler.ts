@@ -322,8 +322,8 @@ async function rewriteCopy(sync: KindSync, seen: Observation, reason: string): A
   const copy = await sync.forge.fresh(placed(seen), sync.states.of(seen.key).lastSync(virtual));
   if (isRefused(copy)) return copy;
   sync.report(seen.virtual, ...copy.notAllowed.map(notAllowedNotice));
-  const recreation = sync.kind.recreationOf(copy.host, host, virtual);
-  if (isRecreated(sync.decide, recreation)) return deleteToRecreate(sync, seen, host, copy.host);
+  if (isRecreated(sync.decide, copy.host, host, virtual))
+    return deleteToRecreate(sync, seen, host, copy.host);
   // Without its finalizers, an object that is being deleted is removed before another client is done with it.
   const { resourceVersion, uid = '', finalizers } = host.metadata;
   const kept = finalizers === undefined ? {} : { finalizers };

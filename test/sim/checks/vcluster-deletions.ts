@@ -39,7 +39,7 @@ export function watchVclusterDeletions(
   { host, virtual }: Readonly<Record<'host' | 'virtual', SimCluster>>,
   { known, names, nowMs, violation }: Options,
 ): void {
-  /** By plural and host key: the copies that the daemon deleted, and that nobody has created again. */
+  /** Copies that the daemon deleted and that were not created again since, by plural and host key. */
   const deleted = new Set<string>();
   /** By the same: when the object went. */
   const goneMs = new Map<string, number>();
