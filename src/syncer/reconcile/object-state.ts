@@ -128,9 +128,12 @@ export class ObjectState {
     setLastSync(this, virtual, { agreed, records: [record, ...others].slice(0, RECORDS_MAX) });
   }
 
-  noteReplaced(record: string | undefined): void {
-    if (record !== undefined)
-      this.formerRecords = [...this.formerRecords, shortHash(record)].slice(-RECORDS_MAX);
+  /** `record`: of the copy that is about to be written; undefined: another syncer has removed it with a change of the virtual object. */
+  noteReplaced(record = this.lastSynced?.records[0]): void {
+    if (record === undefined) return;
+    const hash = shortHash(record);
+    const others = this.formerRecords.filter((one) => one !== hash);
+    this.formerRecords = [...others, hash].slice(-RECORDS_MAX);
   }
 
   /** `isEchoed`: the virtual object keeps, for now, what another syncer has copied back. */

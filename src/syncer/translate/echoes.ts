@@ -8,7 +8,10 @@
  * | what an earlier record of this process has for the host          | a late echo: what counts is the last sync           |
  *
  * The virtual side gets back the value of the last sync, if that is known and it is time; else it keeps the echo for now. Either way, the merge
- * leaves the key alone: the value on the host and the entry of the record prove the echo until the virtual object is written. */
+ * leaves the key alone: the value on the host and the entry of the record prove the echo until the virtual object is written.
+ *
+ * What no record proves any more is taken for the user's: an echo in a backup of the virtual cluster that is older than the last records of this
+ * process, or than the process. */
 
 import { ownValue, setOwn } from '../../base/json.ts';
 import type { KubeObject, StringMap } from '../../kube/object.ts';
@@ -125,15 +128,24 @@ function echoesInView(input: MetadataInput, context: ViewContext): readonly Echo
   });
 }
 
-/** The values of both sides when they were in step last, as this process remembers them; undefined: it does not. */
+/** The values of both sides when they were in step last, as this process remembers them; undefined: it does not, or the host's value had not come
+ * from the virtual side. */
 function agreedValues(
   { memory }: MetadataInput,
-  { rules: { mapOf } }: MetadataView,
-): ((key: string) => SidedValues) | undefined {
+  { rules: { mapOf, member, isOwn = false } }: MetadataView,
+): ((key: string) => SidedValues | undefined) | undefined {
   if (memory?.agreed === undefined) return undefined;
   const virtual = mapOf(memory.agreed.virtual, 'virtual');
   const host = mapOf(memory.agreed.host, 'host');
-  return (key) => ({ virtual: stringAt(virtual, key), host: stringAt(host, key) });
+  const text = recordOf(memory.agreed.host);
+  // The merge leaves alone what only the host has, without an entry: a user of the virtual cluster may write the same value.
+  const isLeft = (key: string): boolean =>
+    !isOwn && decodeLastSynced(text)?.[member].has(shortHash(key)) === false;
+  return (key) => {
+    const values = { virtual: stringAt(virtual, key), host: stringAt(host, key) };
+    const isOnHostOnly = values.virtual === undefined && values.host !== undefined;
+    return isOnHostOnly && isLeft(key) ? undefined : values;
+  };
 }
 
 interface Evidence {

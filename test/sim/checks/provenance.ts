@@ -58,8 +58,10 @@ export function watchProvenance(
   const lost = new LostValues();
   host.subscribe((change) => lost.note(change));
   virtual.subscribe((change) => copiedBack.note(change));
-  const isForgotten = (uid: string, key: string, grown: string): boolean =>
-    (areEchoesForgotten() || copiedBack.isRecreated(uid)) && copiedBack.isIn(grown, uid, key);
+  const isForgotten = (uid: string, key: string, { grown, isFirst }: GrownValue): boolean => {
+    const isUnknown = isFirst && (areEchoesForgotten() || copiedBack.isRecreated(uid));
+    return (isUnknown || copiedBack.isRestored(uid)) && copiedBack.isIn(grown, uid, key);
+  };
   host.subscribe((change) => deletions.note(change, owners.get(change.object.metadata.uid ?? ''), host));
   const watch = (cluster: SimCluster): void => {
     cluster.subscribe((change) => {
@@ -96,11 +98,18 @@ export function watchProvenance(
 class CopiedBack {
   /** By the uid of the object: the annotations and the values that it wrote. */
   readonly #values = new Map<string, Record<string, string>>();
+  readonly #records = new Set<string>();
   /** Objects that a user has created with all that vCluster had copied back to an earlier one: of that, nothing is known any more. */
   readonly #recreated = new Set<string>();
+  /** Objects of a backup that holds what vCluster had copied back: the copy may have a later record, which says nothing of it. */
+  readonly #restored = new Set<string>();
 
   note({ object, previous, manager, isDeletion }: Change): void {
     const { uid = '', annotations = {} } = object.metadata;
+    if (manager === RESTORE_MANAGER && this.#wasCopiedBack(annotations[RECORD])) {
+      this.#restored.add(uid);
+      this.#values.set(uid, annotations);
+    }
     if (previous === undefined && this.#wasCopiedBack(annotations[RECORD])) {
       this.#recreated.add(uid);
       this.#values.set(uid, annotations);
@@ -108,11 +117,12 @@ class CopiedBack {
     if (manager !== VCLUSTER_MANAGER || isDeletion || previous === undefined) return;
     const before = previous.metadata.annotations ?? {};
     const changed = Object.entries(annotations).filter(([key, value]) => value !== before[key]);
+    if (annotations[RECORD] !== undefined) this.#records.add(annotations[RECORD]);
     this.#values.set(uid, { ...this.#values.get(uid), ...Object.fromEntries(changed) });
   }
 
   #wasCopiedBack(record: string | undefined): boolean {
-    return record !== undefined && [...this.#values.values()].some((values) => values[RECORD] === record);
+    return record !== undefined && this.#records.has(record);
   }
 
   has({ metadata: { uid = '', annotations } }: KubeObject, key: string): boolean {
@@ -122,6 +132,10 @@ class CopiedBack {
 
   isRecreated(uid: string): boolean {
     return this.#recreated.has(uid);
+  }
+
+  isRestored(uid: string): boolean {
+    return this.#restored.has(uid);
   }
 
   /** `grown` has grown from the value that vCluster wrote; the object itself may be gone. */
@@ -210,7 +224,13 @@ interface CopyContext {
   /** The uids of a copy and of the object that the program wrote it for. Of a copy that vCluster or an earlier object has left, it knows nothing. */
   readonly written: Set<string>;
   readonly virtual: SimCluster;
-  readonly isForgotten: (uid: string, key: string, grown: string) => boolean;
+  readonly isForgotten: (uid: string, key: string, value: GrownValue) => boolean;
+}
+
+interface GrownValue {
+  readonly grown: string;
+  /** The program has not written this copy for this object before. */
+  readonly isFirst: boolean;
 }
 
 function onCopy(change: Change, context: CopyContext): string | undefined {
@@ -314,7 +334,7 @@ function grownValue({ object, previous }: Change, { isForgotten, written }: Copy
   const isFirst = !written.has(`${object.metadata.uid} ${uid}`);
   const grown = Object.entries({ ...annotations, ...labels }).find(
     ([key, value]) =>
-      GROWN.test(value) && value !== before[key] && !(isFirst && isForgotten(uid, key, value)),
+      GROWN.test(value) && value !== before[key] && !isForgotten(uid, key, { grown: value, isFirst }),
   );
   return grown === undefined ? undefined : `a value grows: ${grown.join(' = ')}`;
 }

@@ -117,8 +117,17 @@ describe('the last sync', () => {
 
   test('has the last four records that were replaced', () => {
     const state = synced();
-    for (const record of ['a', undefined, 'b', 'c', 'd', 'e']) state.noteReplaced(record);
-    expect(state.lastSync(VIRTUAL).formerRecords).toEqual(['b', 'c', 'd', 'e'].map(shortHash));
+    for (const record of ['a', 'b', 'c', 'b', 'd', 'e']) state.noteReplaced(record);
+    expect(state.lastSync(VIRTUAL).formerRecords).toEqual(['c', 'b', 'd', 'e'].map(shortHash));
+  });
+
+  test('counts a record as replaced that another syncer has removed from the copy', () => {
+    const state = synced();
+    state.noteReplaced(undefined);
+    expect(state.lastSync(VIRTUAL).formerRecords).toEqual([shortHash('record')]);
+    const unknown = new ObjectState();
+    unknown.noteReplaced(undefined);
+    expect(unknown.formerRecords).toEqual([]);
   });
 });
 

@@ -153,6 +153,29 @@ describe('a host value that another syncer copies back to the virtual object', a
     expect(decodeLastSynced(annotationOf(merged.host, LAST_SYNCED))).toBeDefined();
   });
 
+  test.each([
+    { what: 'an annotation', value: { annotations: { k: 'x' } } },
+    { what: 'a label', value: { labels: { k: 'x' } } },
+  ])(
+    '$what that only the host had, which the merge leaves, is no echo: a user wrote it, too',
+    async ({ value }) => {
+      const none = endpoints({});
+      const patches: TestPatches = { ...PREFIXED, flowOf: () => 'toHost' };
+      const left = (await merge({ virtual: none, host: touch(await copyOf(none, patches), value), patches }))
+        .host;
+      expect(valuesOf(left)).toContain('x');
+      const both = touch(touch(none, value), {
+        annotations: { [LAST_SYNCED]: annotationOf(left, LAST_SYNCED) },
+      });
+      const memory = { agreed: { virtual: none, host: left }, restoresEchoes: true };
+      const merged = await merge({ virtual: both, host: left, patches, memory });
+      expect(merged.echo?.keys).toEqual([LAST_SYNCED]);
+      expect(
+        [valuesOf(merged.virtual), valuesOf(merged.host)].map((values) => values.filter(Boolean)),
+      ).toEqual([['x'], ['team-x']]);
+    },
+  );
+
   test('the bookkeeping of a virtual cluster inside this one is not touched', async () => {
     const nested = {
       [LAST_SYNCED]: record,
