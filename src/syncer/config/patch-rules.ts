@@ -1,5 +1,6 @@
 /** Rules for `patches` beyond the types of their members. They read the file as written, even if it is invalid elsewhere. */
 
+import * as z from 'zod';
 import { type JsonObject, type JsonValue, isJsonObject, ownValue } from '../../base/json.ts';
 import {
   errorAtValue,
@@ -10,16 +11,9 @@ import {
   textMember,
 } from '../../config-file/finding.ts';
 import { show } from '../../config-file/schema-fields.ts';
-import type { StringMap } from '../../kube/object.ts';
 import { SHARED_KINDS, syncableKind } from '../kinds/synced-kinds.ts';
 import { checkPatch, pathSegments, type PathSegment } from '../patch/check-patch.ts';
-import {
-  ONE_MODE,
-  patchSchema,
-  referenceSchema,
-  WHOLE_REFERENCE,
-  type PatchConfig,
-} from '../patch/patch-schema.ts';
+import { ONE_MODE, patchSchema, WHOLE_REFERENCE, type PatchConfig } from '../patch/patch-schema.ts';
 import { isProtected } from '../patch/protect.ts';
 
 /**
@@ -122,23 +116,22 @@ export function patchesIn(patches: JsonValue | undefined): PatchConfig[] {
   return entries.map(patchOf).filter((patch) => patch !== undefined);
 }
 
-/** Members of the wrong type are omitted, so that they hide no other problem. Undefined without a path. */
+/** Undefined without a path. */
 function patchOf(entry: JsonObject): PatchConfig | undefined {
-  const path = textMember(entry, 'path');
-  if (path === undefined) return undefined;
-  const [reference, labels] = [ownValue(entry, 'reference'), ownValue(entry, 'labels')];
-  return {
-    ...textsIn(entry, patchSchema),
-    path,
-    ...(isJsonObject(reference) && {
-      reference: { apiVersion: '', kind: '', ...textsIn(reference, referenceSchema) },
-    }),
-    ...(isJsonObject(labels) && { labels: {} }),
-  };
+  const hasPath = textMember(entry, 'path') !== undefined;
+  return hasPath ? (membersOf(entry, patchSchema) as PatchConfig) : undefined; // each member has the schema's type
 }
 
-/** The members that the schema knows and that are text, other than an empty one. */
-function textsIn(object: JsonObject, { shape }: typeof patchSchema | typeof referenceSchema): StringMap {
-  const entries = Object.keys(shape).map((key) => [key, textMember(object, key) ?? ''] as const);
-  return Object.fromEntries(entries.filter(([, text]) => text !== ''));
+/** The members that the schema knows, each of its type. Another one is omitted, so that it hides no other problem; so is an empty text, but for one
+ * that is required. */
+function membersOf(object: JsonObject, { shape }: z.ZodObject): JsonObject {
+  const entries = Object.entries(shape).map(([key, schema]) => {
+    const type: unknown = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
+    const value = ownValue(object, key);
+    if (type instanceof z.ZodObject)
+      return [key, isJsonObject(value) ? membersOf(value, type) : undefined] as const;
+    const text = textMember(object, key) ?? '';
+    return [key, text === '' && type !== schema ? undefined : text] as const;
+  });
+  return Object.fromEntries(entries.flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])));
 }

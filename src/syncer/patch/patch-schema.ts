@@ -90,7 +90,7 @@ function optionalText(description: string) {
 const relativePath = (what: string) =>
   optionalText(`Path of the ${what}, relative to what \`path\` matched.`);
 
-export const referenceSchema = z
+const referenceSchema = z
   .strictObject({
     apiVersion: z
       .string()

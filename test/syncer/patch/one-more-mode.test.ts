@@ -29,18 +29,18 @@ const BY_HAND = [
   [
     'src/syncer/patch/patch-schema.ts',
     '    labels: z\n',
-    "    prefix: optionalText('Text before the value on the host.'),\n$&",
+    "    prefix: z.strictObject({ text: z.string() }).optional().meta({ description: 'A text before the value.' }),\n$&",
   ],
-  ['src/syncer/patch/patch-schema.ts', "  [['labels'], 'object'],\n", "$&  [['prefix'], 'text'],\n"],
+  ['src/syncer/patch/patch-schema.ts', "  [['labels'], 'object'],\n", "$&  [['prefix'], 'object'],\n"],
   [
     'src/syncer/patch/compile.ts',
-    "import { labelsMode } from './selectors.ts';\n",
+    "import { labelsMode } from './labels-mode.ts';\n",
     "import { prefixMode } from './prefix.ts';\n$&",
   ],
   [
     'src/syncer/patch/compile.ts',
     '  if (config.labels !== undefined) return inBoth(labelsMode);\n',
-    '$&  if (config.prefix !== undefined) return inBoth(prefixMode(config.prefix));\n',
+    '$&  if (config.prefix !== undefined) return inBoth(prefixMode(config.prefix.text));\n',
   ],
 ] as const;
 
@@ -52,7 +52,7 @@ import { createPatchPipeline } from './syncer/patch/pipeline.ts';
 
 const parse = (text: string) => parsePatchFile({ text, file: 'f' });
 const messages = (text: string) => parse(text).problems.map(({ message }) => message);
-const { patches } = parse('[{path: metadata.labels.a, prefix: team-}]');
+const { patches } = parse('[{path: metadata.labels.a, prefix: {text: team-}}]');
 const versionOf = (text: string) => {
   const compiled = compilePatches(parse(text).patches);
   return createPatchPipeline({ ...options, compiled }).rulesOf(['metadata', 'labels', 'a']);
@@ -79,9 +79,9 @@ process.stdout.write(
     toVirtual: await traced('toVirtual', 'team-b'),
     failed: await traced('toHost', 7),
     none: messages('[{path: a}]'),
-    two: messages('[{path: a, prefix: b, labels: {}}]'),
+    two: messages('[{path: a, prefix: {text: b}, labels: {}}]'),
     areVersionsDifferent:
-      versionOf('[{path: metadata.labels.a, prefix: b}]') !== versionOf('[{path: metadata.labels.a, prefix: c}]'),
+      versionOf('[{path: metadata.labels.a, prefix: {text: b}}]') !== versionOf('[{path: metadata.labels.a, prefix: {text: c}}]'),
   }),
 );
 `;
