@@ -24,6 +24,6 @@ STOPSIGNAL SIGTERM
 # 8080: health and metrics of `run`; 9443: the key and token API, as the Helm chart configures it.
 EXPOSE 8080 9443
 HEALTHCHECK --interval=15s --timeout=3s --start-period=30s \
-  CMD ["/usr/local/bin/node", "/app/dist/healthcheck.js"]
+  CMD ["/usr/local/bin/node", "/app/dist/image-probe.js"]
 ENTRYPOINT ["/usr/local/bin/node", "/app/dist/main.js"]
 CMD ["run", "--config", "/etc/endpoint-syncer/config.yaml"]

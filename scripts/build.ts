@@ -64,7 +64,7 @@ const outputs = await build([
       },
     },
   },
-  ...['cli/healthcheck', 'apiserver/storage/sqlite/writer-thread', 'fleet/values-thread'].map(
+  ...['cli/image-probe', 'apiserver/storage/sqlite/writer-thread', 'fleet/values-thread'].map(
     (entry): BuildOptions => ({
       ...OPTIONS,
       platform: 'node',

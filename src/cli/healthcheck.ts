@@ -1,10 +1,62 @@
-/** The image's health check: requests /healthz of the daemon in the same container. The image has no shell and no curl. */
+/** `healthcheck`: waits until a daemon is ready and runs a configuration. For `helm test`, because a changed ConfigMap reaches a Pod a minute later. */
 
-const PORT = process.env['ENDPOINT_SYNCER_HEALTH_PORT'] ?? '8080';
+import { type Command, Option } from 'commander';
+import { sleep, systemClock } from '../base/clock.ts';
+import { messageOf } from '../base/errors.ts';
+import { configurationHash } from '../syncer/config/config.ts';
+import { loadConfig } from './config/load.ts';
+import { addConfigOptions, loaderInput } from './config-options.ts';
+import { secondsIn } from './keys/keys-options.ts';
+import { tell, type ExitWith } from './output/terminal.ts';
 
-try {
-  const { ok } = await fetch(`http://127.0.0.1:${PORT}/healthz`, { signal: AbortSignal.timeout(2500) });
-  process.exitCode = ok ? 0 : 1;
-} catch {
-  process.exitCode = 1;
+const POLL_MS = 1000;
+const REQUEST_TIMEOUT_MS = 5000;
+
+interface HealthOptions {
+  readonly url: string;
+  /** Seconds. */
+  readonly timeout: number;
+}
+
+export function define(command: Command, exitWith: ExitWith): void {
+  addConfigOptions(command, ['name']);
+  command
+    .option('--url <url>', 'where the daemon serves /readyz and /metrics', 'http://127.0.0.1:8080')
+    .addOption(new Option('--timeout <duration>', 'how long to wait').argParser(secondsIn).default(180, '3m'))
+    .action((options: HealthOptions) => exitWith(() => run(command, options)));
+}
+
+async function run(command: Command, { url, timeout }: HealthOptions): Promise<number> {
+  const { config } = await loadConfig({ ...loaderInput(command), acceptsFleet: true });
+  const hash = configurationHash(config);
+  const signal = AbortSignal.timeout(timeout * 1000);
+  for (;;) {
+    const problem = await problemAt(url, hash).catch(
+      (error: unknown) => `does not respond: ${messageOf(error)}`,
+    );
+    if (problem === undefined) return 0;
+    if (signal.aborted) {
+      tell(`error: the daemon at ${url} ${problem}`);
+      return 1;
+    }
+    await sleep(systemClock, POLL_MS, signal);
+  }
+}
+
+async function problemAt(url: string, hash: string): Promise<string | undefined> {
+  const ready = await read(`${url}/readyz`);
+  if (!ready.isOk) return `is not ready:\n${ready.text}`;
+  const { text } = await read(`${url}/metrics`);
+  const inUse = /_config_last_reload_success_timestamp_seconds\{hash="(?<hash>[^"]*)"\}/u.exec(text)
+    ?.groups?.['hash'];
+  const isApplied = /_config_last_reload_successful 1$/mu.test(text);
+  if (inUse === hash && isApplied) return undefined;
+  return isApplied
+    ? `runs configuration ${inUse ?? 'of an earlier version'}, not ${hash}`
+    : 'has not applied its configuration; its log and the Event ConfigurationNotApplied on its Lease say why';
+}
+
+async function read(url: string): Promise<{ readonly isOk: boolean; readonly text: string }> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
+  return { isOk: response.ok, text: await response.text() };
 }

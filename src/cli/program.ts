@@ -46,7 +46,7 @@ const HIDDEN: CommandGroup = {
     () => import('./offline/patch.ts'),
   ],
   eval: ['evaluate expressions in the sandbox, as the playground does', () => import('./eval.ts')],
-  healthcheck: ['wait until a daemon is ready and runs a configuration', () => import('./health.ts')],
+  healthcheck: ['wait until a daemon is ready and runs a configuration', () => import('./healthcheck.ts')],
   schema: ['print the JSON Schema of the configuration file', () => import('./schema.ts')],
   completion: [
     'print a script that completes command lines in bash, zsh or fish',

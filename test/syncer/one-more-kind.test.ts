@@ -182,6 +182,24 @@ test('no list of kinds stands beside the registry', () => {
   ]);
 });
 
+/** What these know of Endpoints or of slices has no counterpart for another kind; a new one may need its own. Services matter to all kinds. */
+const KNOWS_ITS_KIND: Readonly<Record<string, string>> = {
+  'src/fleet/rights.ts': 'lists slices, as slice-check.ts does',
+  'src/syncer/engine.ts': 'starts the check below for the copies of Endpoints',
+  'src/syncer/mirror-check.ts': 'the host mirrors Endpoints to slices',
+  'src/syncer/rehearsal/all-rights.ts': 'lists slices, as slice-check.ts does',
+  'src/syncer/rehearsal/object-status.ts': 'says what the two checks found',
+  'src/syncer/slice-check.ts': 'slices of others get the traffic of a copy',
+};
+
+test('what only one kind needs stands in its file, but for a few checks', () => {
+  const isKind = (file: string): boolean => file.startsWith('src/syncer/kinds/');
+  const naming = [...filesNaming('ENDPOINTS'), ...filesNaming('ENDPOINT_SLICES')].filter(
+    (file) => !isKind(file),
+  );
+  expect([...new Set(naming)].toSorted()).toEqual(Object.keys(KNOWS_ITS_KIND));
+});
+
 test(`a kind touches ${FILES_MAX} files at most, and what is generated`, () => {
   const changed = copy.changed();
   const byHand = changed.filter((name) => name.startsWith('src/'));

@@ -4,7 +4,7 @@ import { parsePath, type Segment, printPath } from './path-syntax.ts';
 import { isProtected, OWN_METADATA } from './protect.ts';
 import { compileReference, type CompiledReference } from './reference-parts.ts';
 import { locate, type Path } from './walk.ts';
-import { labelsMode } from './selectors.ts';
+import { labelsMode } from './labels-mode.ts';
 import type { Direction, ValueMode } from './types.ts';
 import type { PatchConfig } from './patch-schema.ts';
 import { PatchError } from '../../base/errors.ts';

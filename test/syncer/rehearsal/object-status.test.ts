@@ -13,7 +13,7 @@ import { knownKind } from '../../../src/cli/kind-scope.ts';
 import { findTarget } from '../../../src/cli/live/find-target.ts';
 import { planSnapshot } from '../../../src/cli/live/snapshot.ts';
 import { namespaceAdvice } from '../../../src/syncer/reconcile/environment.ts';
-import { KIND_CASES } from '../../cli/live/kind-status-cases.ts';
+import { KIND_CASES } from './kind-status-cases.ts';
 import {
   NOW,
   configWith,
@@ -25,7 +25,7 @@ import {
   selecting,
   writtenAt,
   type Case,
-} from '../../cli/live/status-fixtures.ts';
+} from './status-fixtures.ts';
 import {
   applied,
   configOf,

@@ -5,16 +5,7 @@ import { planSnapshot } from '../../../src/cli/live/snapshot.ts';
 import { rowsOf, type StatusReports, type StatusRow } from '../../../src/syncer/rehearsal/status-rows.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { configOf, snapshotOf, type MemoryClusters } from '../../cli/live/memory-clusters.ts';
-import {
-  ALL_KINDS,
-  configWith,
-  event,
-  NOW,
-  object,
-  service,
-  sliceOf,
-  web,
-} from '../../cli/live/status-fixtures.ts';
+import { ALL_KINDS, configWith, event, NOW, object, service, sliceOf, web } from './status-fixtures.ts';
 
 async function rows(
   clusters: MemoryClusters,

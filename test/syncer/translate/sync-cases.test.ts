@@ -17,7 +17,7 @@ import { subsetsToHost } from '../kinds/setup.ts';
 import { forgeHostObject } from '../../../src/syncer/translate/forge.ts';
 import { labelsToHost, labelsToVirtual, markerLabels } from '../../../src/syncer/translate/labels.ts';
 import { encodeLastSynced, shortHash } from '../../../src/syncer/translate/last-synced.ts';
-import { translateSelector } from '../../../src/syncer/patch/selectors.ts';
+import { translateSelector } from '../../../src/syncer/patch/labels-mode.ts';
 import { isOverruled, loadCases, textAt, type WorkedCase } from '../../support/cases.ts';
 import { merge, type Merged } from './merge-setup.ts';
 import { LEGACY, SINGLE, translators } from './setup.ts';

@@ -9,7 +9,7 @@ import {
   type StringMap,
 } from '../../../src/kube/object.ts';
 import { FIELD_MANAGER } from '../../../src/syncer/translate/bookkeeping.ts';
-import { stored, type MemoryClusters } from './memory-clusters.ts';
+import { stored, type MemoryClusters } from '../../cli/live/memory-clusters.ts';
 
 export const NOW = Date.parse('2026-01-01T12:00:00Z');
 const PATCHES = `

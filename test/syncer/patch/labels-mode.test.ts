@@ -7,7 +7,7 @@ import { parseLabelSelector } from '../../../src/kube/label-selector.ts';
 import { labelsToHost, labelsToVirtual } from '../../../src/syncer/translate/labels.ts';
 import { stringMapOf } from '../../../src/kube/string-map.ts';
 import { UntranslatableValue } from '../../../src/syncer/patch/reference-parts.ts';
-import { translateSelector } from '../../../src/syncer/patch/selectors.ts';
+import { translateSelector } from '../../../src/syncer/patch/labels-mode.ts';
 import { LEGACY, mappings, translators } from '../translate/setup.ts';
 
 const { labels } = translators();

@@ -1,7 +1,7 @@
 /** Cases for the status sentences about EndpointSlices and Services. */
 
 import type { KubeObject } from '../../../src/kube/object.ts';
-import { stored } from './memory-clusters.ts';
+import { stored } from '../../cli/live/memory-clusters.ts';
 import {
   ALL_KINDS,
   configWith,
