@@ -394,7 +394,7 @@ class SimRun {
   #onHostChange(change: Change): void {
     const { object, plural, manager, isDeletion } = change;
     const { isCalm, settings } = this.#options;
-    if (isCalm && settings.deletesVirtual) this.#lostCopies.note(change, this.#world);
+    if (isCalm && settings.deletesVirtual) this.#lostCopies.note(change, this.#world, this.#clock.nowMs);
     // An old list may show that the copy is not needed.
     const isGoing = isDeletion || isMarking(object, change.previous);
     const isByOldList = this.#faults.hasListedPast && isGoing;

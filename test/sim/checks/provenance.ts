@@ -208,14 +208,15 @@ class CopyDeletions {
 }
 
 /** The host Service that the object gets traffic from exists and has no selector; a Service needs none. */
-export function hasService({ object, plural }: Change, host: SimCluster): boolean {
-  if (plural === 'services') return true;
-  const { namespace = '', name, labels = {} } = object.metadata;
-  const service = host.get(
-    'services',
-    keyOf({ namespace, name: plural === 'endpoints' ? name : (labels[SERVICE_NAME] ?? '') }),
-  );
+export function hasService(change: Change, host: SimCluster): boolean {
+  if (change.plural === 'services') return true;
+  const service = host.get('services', hostServiceKey(change));
   return service !== undefined && !hasSelector(service) && service.metadata.deletionTimestamp === undefined;
+}
+
+export function hostServiceKey({ object: { metadata }, plural }: Change): string {
+  const { namespace = '', name, labels = {} } = metadata;
+  return keyOf({ namespace, name: plural === 'endpointslices' ? (labels[SERVICE_NAME] ?? '') : name });
 }
 
 interface CopyContext {
