@@ -181,6 +181,41 @@ export function ownerScenarios(newWorld: NewWorld): void {
       }
     });
 
+    test.for(['the copy', 'the import'])(
+      'owns %s that is written while it is created',
+      async (what, { expect }) => {
+        await using world = await newWorld();
+        const host = await world.proxy('host');
+        const [settings, other] = ['default/settings', 'default/other'];
+        await world.virtual.create('ConfigMap', configMap(settings, { k: '1' }));
+        await world.createVirtual(KEY, { annotations: { config: 'settings' } });
+        await world.createVirtual(other);
+        const daemon = await world.startSync({ config: config(), kubeconfigs: { host: host.path } });
+        await world.whenCopied(other);
+        await world.settle(daemon);
+        const isOwned = (one: KubeObject): boolean => JSON.stringify(ownersOf(one)).includes(world.vcluster);
+        const { name } = (await importedTo(world, 'ConfigMap', settings)).metadata;
+        const written = what === 'the copy' ? world.hostName(KEY) : name;
+        let isHeld = false;
+        host.behaviour = {
+          async decide({ isWrite, path }) {
+            if (isHeld || !isWrite || !path.includes(`/${written}`)) return { kind: 'pass' };
+            isHeld = true;
+            await world.host.create('Service', service(`${world.hostNamespace}/${world.vcluster}`));
+            await world.whenCopy(other, isOwned);
+            return { kind: 'pass' };
+          },
+        };
+        if (what === 'the copy')
+          await world.mergeVirtual(KEY, { metadata: { annotations: { changed: '1' } } });
+        else await world.virtual.merge('ConfigMap', pair(settings), { data: { k: '2' } });
+        await (what === 'the copy'
+          ? world.whenCopy(KEY, isOwned)
+          : eventually(() => importedTo(world, 'ConfigMap', settings), isOwned));
+        expect(isHeld).toBe(true);
+      },
+    );
+
     test('owns the copies with its new uid after it was created again, so that no garbage collector deletes them', async ({
       expect,
     }) => {

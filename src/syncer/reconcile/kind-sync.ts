@@ -35,7 +35,6 @@ import {
   type ServiceDeletions,
 } from './guards.ts';
 import type { KeptEvaluations } from './kept-evaluations.ts';
-import { again } from './left.ts';
 import { ObjectStates } from './object-state.ts';
 import { createWriter, type Writer } from './writer.ts';
 
@@ -119,8 +118,7 @@ export class KindSync {
 
   #renew(keys: Iterable<ObjectKey>): void {
     for (const key of keys) {
-      const state = this.states.find(key);
-      if (state !== undefined) state.left = again('what the copy is made from has changed');
+      this.states.find(key)?.renew();
       this.enqueue(key);
     }
   }
@@ -192,9 +190,7 @@ export class KindSync {
     const { services, hostServices } = this.environment;
     const enqueueAll = (keys: readonly ObjectKey[], { isInitial, mayBeRestored }: CacheEvent): void => {
       for (const key of keys) {
-        // The same versions may have other content.
-        const state = mayBeRestored === true ? this.states.find(key) : undefined;
-        if (state !== undefined) state.synced = undefined;
+        if (mayBeRestored === true) this.states.find(key)?.forgetVersions();
         this.controller.enqueue(key, isInitial ? 'initial' : 'live');
       }
     };

@@ -25,6 +25,8 @@ interface SyncedPair {
   /** Version of the Service at that time; '' for none. */
   readonly serviceVersion: string;
   readonly isUnserved: boolean;
+  /** {@link ObjectState.renewals} when the reconcile began. */
+  readonly renewals: number;
 }
 
 type SeenState = Pick<Observation, 'virtual' | 'host' | 'service' | 'isUnserved'>;
@@ -57,6 +59,10 @@ const RECORDS_MAX = 4;
 export class ObjectState {
   /** Undefined: this process has not synced the pair, or its versions may have other content after a restore. */
   synced: SyncedPair | undefined;
+  /** How often something else has changed that the copy is made from: a reconcile that runs meanwhile may not have seen it. */
+  renewals = 0;
+  /** When the last reconcile began. */
+  renewalsSeen = 0;
   /** Unlike `synced`, it outlasts a deletion of the copy that is not this process's wish, or that another copy follows. */
   isCopied = false;
   lastSynced: LastSync | undefined;
@@ -87,11 +93,26 @@ export class ObjectState {
     return (
       synced !== undefined &&
       this.left === undefined &&
+      synced.renewals === this.renewals &&
       isSameVersion(synced.virtual, virtual) &&
       isSameVersion(synced.host, host) &&
       (service?.metadata.resourceVersion ?? '') === synced.serviceVersion &&
       isUnserved === synced.isUnserved
     );
+  }
+
+  begin(): void {
+    this.renewalsSeen = this.renewals;
+  }
+
+  renew(): void {
+    this.renewals += 1;
+  }
+
+  /** After a restore from a backup, the same versions may have other content. */
+  forgetVersions(): void {
+    this.synced = undefined;
+    this.renew();
   }
 
   /** No user has changed the virtual object. What another syncer has copied back from the host copy does not count. */
@@ -144,7 +165,8 @@ export class ObjectState {
   ): void {
     const { agreed, records = [] } = this.lastSync(virtual);
     const record = recordOf(host);
-    this.synced = { virtual, host, serviceVersion: service?.metadata.resourceVersion ?? '', isUnserved };
+    const serviceVersion = service?.metadata.resourceVersion ?? '';
+    this.synced = { virtual, host, serviceVersion, isUnserved, renewals: this.renewalsSeen };
     setLastSync(this, virtual, {
       agreed: isEchoed ? agreed : { virtual, host },
       records: record === undefined ? records : [record],

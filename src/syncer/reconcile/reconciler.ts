@@ -84,6 +84,7 @@ export async function reconcile(sync: KindSync, key: ObjectKey): Promise<Reconci
 
 async function attempt(sync: KindSync, key: ObjectKey): Promise<ReconcileResult> {
   sync.states.awaitService(key, undefined);
+  sync.states.find(key)?.begin();
   const seen = await observeWithLeftOut(sync, key);
   const decision = decide(seen, sync.decide);
   // First, because an object of another kind can change the decision for an unchanged pair, and a former leader may have written to another place.

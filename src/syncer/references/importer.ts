@@ -161,6 +161,7 @@ export class Importer {
     const { kinds, index, rules, environment } = this.#options;
     const { kind, namespace, name } = parseReferenceId(id);
     const caches = kinds.caches(kind);
+    this.#states.get(id)?.begin();
     if (caches === undefined) return { outcome: 'ignored', reason: 'kind is not watched' };
     const isReferenced = index.isReferenced(id);
     // References that are still unreferenced when all synced objects have been reconciled are enqueued again.
@@ -186,14 +187,12 @@ export class Importer {
       state.deletions = noteDeletion(state.deletions, this.#clock.monotonicMs());
   }
 
-  /** After a restore from a backup, the same versions may have other content. */
   forgetVersions(id: ReferenceId): void {
-    const state = this.#states.get(id);
-    if (state !== undefined) state.synced = undefined;
+    this.#states.get(id)?.forgetVersions();
   }
 
   forgetAllVersions(): void {
-    for (const state of this.#states.values()) state.synced = undefined;
+    for (const state of this.#states.values()) state.forgetVersions();
   }
 
   async #act(job: ImportJob, removed: ReconcileResult): Promise<ReconcileResult> {

@@ -121,6 +121,19 @@ describe('the last sync', () => {
     expect(state.lastSync(VIRTUAL).formerRecords).toEqual(['c', 'b', 'd', 'e'].map(shortHash));
   });
 
+  test.each<[string, (state: ObjectState) => void]>([
+    ['another change', (state) => state.renew()],
+    ['a restore', (state) => state.forgetVersions()],
+  ])('is not unchanged after %s while the reconcile ran, until the next one', (_, happens) => {
+    const state = synced();
+    for (const isUnchanged of [false, true]) {
+      state.begin();
+      if (!isUnchanged) happens(state);
+      state.remember({ virtual: VIRTUAL, host: HOST }, seen(), false);
+      expect(state.isUnchanged(seen())).toBe(isUnchanged);
+    }
+  });
+
   test('counts a record as replaced that another syncer has removed from the copy', () => {
     const state = synced();
     state.noteReplaced(undefined);
@@ -152,6 +165,9 @@ function filled(): ObjectState {
   state.deletions = { count: 2, lastMs: 3, virtualUid: 'v' };
   state.noteTermination('h', 4, true);
   state.leftToVcluster = { uid: 'h', sinceMs: 6 };
+  state.renew();
+  state.begin();
+  state.renew();
   return Object.assign(state, { takeOverReads: 1, isLeftOut: true, reportedIgnored: 'v reason' });
 }
 
@@ -160,7 +176,9 @@ describe('a state that is printed', () => {
 
   test('is whole', () => {
     expect(JSON.parse(JSON.stringify(filled()))).toEqual({
-      synced: { virtual: 'v@1', host: 'h@10', serviceVersion: '5', isUnserved: false },
+      synced: { virtual: 'v@1', host: 'h@10', serviceVersion: '5', isUnserved: false, renewals: 0 },
+      renewals: 2,
+      renewalsSeen: 1,
       isCopied: true,
       lastSynced: { uid: 'v', agreed: { virtual: 'v@1', host: 'h@10' }, records: ['record'] },
       formerRecords: [shortHash('before')],
