@@ -197,6 +197,8 @@ function withoutVirtual(seen: Observation, ownsCopy: boolean): Decision {
 
 function rivalOf(seen: Observation, kind: SyncedKind): Claim | undefined {
   const holder = seen.ownership?.kind === 'ours' ? keyOf(seen.ownership.virtual) : undefined;
+  // Its copy is written, or refused after its patches and deleted: only then another object gets the name.
+  if (holder === seen.key) return undefined;
   const isLeftBehind = isLeftByController(seen, kind);
   // An object that may not take the name over does not keep it from one that may.
   const eligible = seen.claims.filter(

@@ -3,9 +3,10 @@
 import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
 import type { SyncedKind } from '../../../src/syncer/kinds/kind.ts';
 import { createServiceKind } from '../../../src/syncer/kinds/services.ts';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { KubeObject } from '../../../src/kube/object.ts';
-import { decide, type Observation } from '../../../src/syncer/reconcile/decide.ts';
+import { parseKey, type KubeObject } from '../../../src/kube/object.ts';
+import { decide, type Decision, type Observation } from '../../../src/syncer/reconcile/decide.ts';
 
 const TARGET = { namespace: 'host', name: 'web-x-default-x-vc' };
 
@@ -362,6 +363,15 @@ const ROWS: readonly Row[] = [
     does: 'update',
   },
   {
+    rule: 'the holder that may not have the name is judged by its own copy, which goes then',
+    sees: {
+      claims: [{ ...claim('default/web', '2026-01-01'), isEligible: false }, claim('x/other', '2026-02-01')],
+      host: hostObject(),
+      ownership: OURS,
+    },
+    does: 'update',
+  },
+  {
     rule: 'a claim that is not synced takes no name',
     sees: {
       claims: [claim('default/web', '2026-02-01'), { ...claim('x/other', '2026-01-01'), isEligible: false }],
@@ -394,6 +404,33 @@ describe('decide', () => {
     const decision = decide(seen(sees), { requireService, kind, isSyncedByVcluster: false });
     const reason = 'reason' in decision ? decision.reason : 'next' in decision ? decision.next : undefined;
     expect([decision.kind, reason].filter((part) => part !== undefined).join(': ')).toBe(does);
+  });
+
+  test('of two objects with one host name, never each waits for the other', () => {
+    const [a, b] = ['default/web', 'x/other'] as const;
+    const claims = fc
+      .tuple(fc.boolean(), fc.boolean(), fc.boolean())
+      .map(([isEligible, keepsCopy, hasService]) => ({
+        ...claim(a, '2026-01-01'),
+        isEligible,
+        keepsCopy,
+        hasService,
+      }));
+    const holders = fc.constantFrom(a, b, 'x/gone', undefined);
+    fc.assert(
+      fc.property(claims, claims, holders, fc.boolean(), (ofA, ofB, holder, isByController) => {
+        const host = holder === undefined && !isByController ? undefined : hostObject();
+        const ownership = holder === undefined ? byLabel : { ...OURS, virtual: parseKey(holder) };
+        const both = [ofA, { ...ofB, key: b, createdAt: '2026-02-01' }];
+        const decisions = [a, b].map((key) => {
+          const sees = { key, virtual: { metadata: { ...parseKey(key), uid: 'u1' } }, claims: both, host };
+          const options = { requireService: false, kind: endpointsKind, isSyncedByVcluster: false };
+          return decide(seen({ ...sees, ...(host && { ownership }) }), options);
+        });
+        const isWaiting = (one: Decision): boolean => one.kind === 'refuse' && one.reason === 'NameConflict';
+        expect(decisions.every(isWaiting)).toBe(holder === 'x/gone');
+      }),
+    );
   });
 
   test('the note about a foreign object has its name and the next step', () => {
