@@ -24,7 +24,7 @@ test('the page of commands explains each of them', () => {
 
 test('what the engine logs of an object that is not in sync is one of them', () => {
   const [, kinds = ''] =
-    /interface Wait \{\s+readonly outcome: ([^;]+);/u.exec(read('src/syncer/reconcile/controller.ts')) ?? [];
+    /interface Wait \{\s+readonly outcome: ([^;]+);/u.exec(read('src/syncer/reconcile/left.ts')) ?? [];
   const words = [...kinds.matchAll(/'([^']+)'/gu)].map(([, word]) => word);
   expect(words).toHaveLength(4);
   expect(STATES).toEqual(expect.arrayContaining(words));

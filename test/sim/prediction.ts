@@ -42,8 +42,6 @@ export async function predictionProblems(seed: number, steps: number): Promise<s
     hasLeaderElection: false,
     // Only a daemon that saw the deletion of a copy deletes the virtual object.
     deletesVirtual: false,
-    // A rehearsal does not wait for vCluster, which deletes copies first.
-    syncedByVcluster: [],
   };
   const random = seededRandom(seed ^ 0x9e4ea);
   const operations = drawHistory(random, { steps, daemons: 1, settings, isCalm: true });

@@ -51,10 +51,11 @@ function groupOfTarget(target: Target): string {
   return target.kind === 'object' ? target.plan.kind.resource.group : target.plan.seen.kind.virtual.group;
 }
 
-function isObjectNamed({ key, seen }: ObjectPlan, wanted: TargetName): boolean {
+function isObjectNamed({ key, seen, decision }: ObjectPlan, wanted: TargetName): boolean {
   if (!wanted.isHost) return key === wanted.key;
   const isOwn = seen.ownership?.kind === 'ours' && keyOf(seen.ownership.virtual) === key;
-  return seen.target !== undefined && keyOf(seen.target) === wanted.key && (isOwn || seen.host === undefined);
+  const isItsCopy = isOwn || seen.host === undefined || decision.kind === 'takeOver';
+  return seen.target !== undefined && keyOf(seen.target) === wanted.key && isItsCopy;
 }
 
 function isImportNamed({ seen }: ReferencePlan, wanted: TargetName): boolean {
@@ -80,6 +81,7 @@ function otherTargets(
     const waiting = objects.find(
       (one) =>
         isHost &&
+        one.decision.kind === 'refuse' &&
         qualifiedPlural(one.kind.resource) === qualifiedPlural(resource) &&
         one.seen.target !== undefined &&
         keyOf(one.seen.target) === key,

@@ -17,33 +17,7 @@ import { TransportError } from '../../kube/types.ts';
 import type { ControllerSeries, ReconcileLabel } from '../metrics/metrics.ts';
 import type { VirtualObjectId } from './dry-run.ts';
 import { createHostNamespace, namespaceAdvice, type SyncEnvironment } from './environment.ts';
-import { again, waitMsOf, type Left } from './left.ts';
-
-/** What a reconcile answers, with what it leaves to do. */
-export type ReconcileResult = Done | Wait | Again;
-
-/** The decision is carried out. */
-export interface Done {
-  readonly outcome: 'unchanged' | 'created' | 'updated' | 'rewritten' | 'deleted' | 'ignored';
-  readonly reason?: string;
-  readonly left?: Left | undefined;
-}
-
-/** The object is not in sync, which is logged and counted as a problem. `outcome`: the state in which `status` shows it. */
-export interface Wait {
-  readonly outcome: 'pending' | 'terminating' | 'refused' | 'contested';
-  readonly reason: string;
-  /** For the log: who causes this, and what to do. */
-  readonly note?: string;
-  /** Undefined for what is refused until a change, which causes an event; retries with increasing delays are only a safety net. */
-  readonly left?: Left | undefined;
-}
-
-/** Nothing is decided yet, because of work in progress elsewhere. */
-export interface Again {
-  readonly outcome: 'again';
-  readonly left: Left;
-}
+import { again, waitMsOf, type Again, type ReconcileResult, type Wait } from './left.ts';
 
 /** Rejects with {@link Postponed} instead of waiting for something that one tenant can make last. */
 export type Reconcile = (key: ObjectKey) => Promise<ReconcileResult>;

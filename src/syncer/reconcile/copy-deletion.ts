@@ -13,17 +13,17 @@ import { isAlreadyExists } from '../../kube/status-error.ts';
 import { namedVirtual, FIELD_MANAGER } from '../translate/bookkeeping.ts';
 import { standInFor } from '../translate/stand-in.ts';
 import { isMissedByCache } from './cache-refresh.ts';
-import { STALE, type Again, type ReconcileResult, type Wait } from './controller.ts';
+import { STALE } from './controller.ts';
 import { SYNCED_BY_VCLUSTER, type Observation } from './decide.ts';
 import { OBJECTION_MS } from './guards.ts';
 import type { KindSync } from './kind-sync.ts';
-import { again, later } from './left.ts';
+import { again, later, type Again, type ReconcileResult, type Wait } from './left.ts';
 import { deletedNotice, leftToVclusterNotice, recreatedNotice } from './notices.ts';
 
 export const HOST_DELETED = 'host copy was deleted';
 
 /** vCluster deletes the copies of objects that are gone, and those of objects that were created again. */
-const LEFT_TO_VCLUSTER_MS = 10_000;
+export const LEFT_TO_VCLUSTER_MS = 10_000;
 
 /** A finalizer delays the deletion; its removal causes an event. A second deletion would remove the copy from the cache, and the event be lost. */
 const WAITING_FOR_FINALIZERS: Wait = { outcome: 'terminating', reason: 'Terminating' };

@@ -13,6 +13,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { TranslatedReference } from '../patch/types.ts';
 import type { Decision, Observation } from './decide.ts';
 import type { DryRun } from './dry-run.ts';
+import type { ReconcileResult } from './left.ts';
 import { VIRTUAL_NAMESPACE } from '../translate/bookkeeping.ts';
 import { MANAGED_BY_LABEL } from '../translate/labels.ts';
 import type { OwnerReference } from '../translate/forge.ts';
@@ -48,10 +49,17 @@ export interface SyncEnvironment extends SyncParts {
   objection(): Promise<string | undefined>;
 }
 
+/** What became of a decision. */
+export interface Attempt {
+  /** Undefined: it failed, or the copy was refused. */
+  readonly result?: ReconcileResult;
+  /** Why the copy cannot be written, usually a `PatchError`. */
+  readonly error?: unknown;
+}
+
 /** Learns what the reconcilers decide and write, to predict a sync. */
 export interface SyncListener {
-  /** `error`: why the copy cannot be written, usually a `PatchError`. */
-  decided(kind: SyncedKind, seen: Observation, decision: Decision, error?: unknown): void;
+  decided(kind: SyncedKind, seen: Observation, decision: Decision, attempt: Attempt): void;
   referenced(kind: SyncedKind, key: ObjectKey, references: readonly TranslatedReference[]): void;
   written(cluster: ClusterName, resource: Resource, key: ObjectKey, reason: string): void;
 }

@@ -22,7 +22,7 @@ import { recordedRevision, recordOf } from '../translate/last-synced.ts';
 import { namedVirtual, ownershipOf, virtualOf } from '../translate/bookkeeping.ts';
 import { isStandIn } from '../translate/stand-in.ts';
 import type { NameTranslator } from '../translate/types.ts';
-import { Controller, type Reconcile, type ReconcileResult } from './controller.ts';
+import { Controller, type Reconcile } from './controller.ts';
 import { CopyForge, type ForeignService } from './copy.ts';
 import type { DecideOptions } from './decide.ts';
 import type { ReferenceRecords, SyncEnvironment } from './environment.ts';
@@ -35,6 +35,7 @@ import {
   type ServiceDeletions,
 } from './guards.ts';
 import type { KeptEvaluations } from './kept-evaluations.ts';
+import type { ReconcileResult } from './left.ts';
 import { ObjectStates } from './object-state.ts';
 import { createWriter, type Writer } from './writer.ts';
 

@@ -1,4 +1,31 @@
-/** What a reconcile leaves to do for its key although neither side changes: one value, which its result has and the state of the key stores. */
+/** What a reconcile answers, and what it leaves to do for its key although neither side changes: one value, which its result has and the state of the
+ * key stores. */
+
+/** What a reconcile answers, with what it leaves to do. */
+export type ReconcileResult = Done | Wait | Again;
+
+/** The decision is carried out. */
+export interface Done {
+  readonly outcome: 'unchanged' | 'created' | 'updated' | 'rewritten' | 'deleted' | 'ignored';
+  readonly reason?: string;
+  readonly left?: Left | undefined;
+}
+
+/** The object is not in sync, which is logged and counted as a problem. `outcome`: the state in which `status` shows it. */
+export interface Wait {
+  readonly outcome: 'pending' | 'terminating' | 'refused' | 'contested';
+  readonly reason: string;
+  /** For the log: who causes this, and what to do. */
+  readonly note?: string;
+  /** Undefined for what is refused until a change, which causes an event; retries with increasing delays are only a safety net. */
+  readonly left?: Left | undefined;
+}
+
+/** Nothing is decided yet, because of work in progress elsewhere. */
+export interface Again {
+  readonly outcome: 'again';
+  readonly left: Left;
+}
 
 /** Undefined, wherever it is optional: nothing. */
 export type Left =

@@ -10,7 +10,7 @@ import { LAST_SYNCED } from '../translate/bookkeeping.ts';
 import { needsWrite } from '../translate/content.ts';
 import { recordOf } from '../translate/last-synced.ts';
 import { isVirtualBehind, readVirtual } from './cache-refresh.ts';
-import { STALE, UNCHANGED, type Done, type ReconcileResult, type Wait } from './controller.ts';
+import { STALE, UNCHANGED } from './controller.ts';
 import {
   isRefused,
   virtualPatch,
@@ -32,7 +32,18 @@ import {
   type KeyVerdict,
 } from './guards.ts';
 import type { KindSync } from './kind-sync.ts';
-import { again, anotherRun, earliest, later, retry, waitMsOf, type Left } from './left.ts';
+import {
+  again,
+  anotherRun,
+  earliest,
+  later,
+  retry,
+  waitMsOf,
+  type Done,
+  type Left,
+  type ReconcileResult,
+  type Wait,
+} from './left.ts';
 import {
   alteredNotice,
   contestedKeyNotice,

@@ -24,7 +24,7 @@ import {
   readLeftOut,
   type LeftOut,
 } from './cache-refresh.ts';
-import { STALE, UNCHANGED, type ReconcileResult } from './controller.ts';
+import { STALE, UNCHANGED } from './controller.ts';
 import { isRefused, type PlacedPair, type RefusedCopy } from './copy.ts';
 import {
   deleteCopy,
@@ -50,7 +50,7 @@ import {
 } from './decide.ts';
 import { deletionsOf, hasLostCopy, recreationWaitMs } from './guards.ts';
 import { BY_HOST_KEY, BY_VIRTUAL_KEY, isOfSameNamespace, type KindSync } from './kind-sync.ts';
-import { again, later } from './left.ts';
+import { again, later, type ReconcileResult } from './left.ts';
 import {
   keepsDeletingNotice,
   leftToVclusterNotice,
@@ -98,17 +98,17 @@ async function attempt(sync: KindSync, key: ObjectKey): Promise<ReconcileResult>
     for (const stray of seen.strays) if (!standIns.includes(stray)) await deleteStray(sync, stray);
     const result = await act(sync, decision, seen);
     if (isRefused(result)) {
-      environment.listener?.decided(kind, seen, result.refusal);
+      environment.listener?.decided(kind, seen, result.refusal, {});
       return await refuseCopy(sync, seen, decision, result);
     }
     for (const standIn of standIns) await endStandIn(sync, standIn, seen.target);
-    environment.listener?.decided(kind, seen, decision);
+    environment.listener?.decided(kind, seen, decision, { result });
     return result.outcome === 'created' && isJoined(seen, observe(sync, key))
       ? { ...result, left: again('the host has another Service than before') }
       : result;
   } catch (error) {
     if (error instanceof Postponed) throw error;
-    environment.listener?.decided(kind, seen, decision, error);
+    environment.listener?.decided(kind, seen, decision, { error });
     await afterConflict(sync, error, seen);
     throw error;
   }

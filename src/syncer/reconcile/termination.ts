@@ -2,13 +2,12 @@
 
 import { invariant } from '../../base/errors.ts';
 import { objectKey, type KubeObject } from '../../kube/object.ts';
-import type { ReconcileResult, Wait } from './controller.ts';
 import { isRefused, type RefusedCopy } from './copy.ts';
 import { clearStatus } from './copy-deletion.ts';
 import type { AfterTermination, Observation } from './decide.ts';
 import type { KindSync } from './kind-sync.ts';
 import { describeTermination } from '../../kube/termination.ts';
-import { earliest, later } from './left.ts';
+import { earliest, later, type ReconcileResult, type Wait } from './left.ts';
 import { terminatingNotice } from './notices.ts';
 import { updatePair } from './pair-update.ts';
 

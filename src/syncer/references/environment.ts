@@ -1,7 +1,7 @@
 /** Dependencies of the import of references. */
 
 import type { ReferenceDecision, ReferenceObservation } from './decide-reference.ts';
-import type { SyncEnvironment } from '../reconcile/environment.ts';
+import type { Attempt, SyncEnvironment } from '../reconcile/environment.ts';
 import type { Discoveries } from './referenced-kind.ts';
 
 /** Learns what is decided for each referenced object, and for each import that no object may reference any more. */
@@ -9,6 +9,7 @@ export type ReferenceListener = (
   seen: ReferenceObservation,
   decision: ReferenceDecision,
   isReferenced: boolean,
+  attempt: Attempt,
 ) => void;
 
 /** How long to wait for what some objects need. A request of a command may take a minute, see `COMMAND_LIMITS`. */

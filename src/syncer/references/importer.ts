@@ -17,7 +17,7 @@ import {
   isNamespaceTerminating,
 } from '../../kube/status-error.ts';
 import type { ClusterName } from '../../kube/types.ts';
-import { isNamespaceMissing, UNCHANGED, type ReconcileResult } from '../reconcile/controller.ts';
+import { isNamespaceMissing, UNCHANGED } from '../reconcile/controller.ts';
 import {
   correctionWaitMs,
   deletionsOf,
@@ -29,7 +29,7 @@ import {
   type DriftVerdict,
   type RecreationDelays,
 } from '../reconcile/guards.ts';
-import { again, later } from '../reconcile/left.ts';
+import { again, later, type ReconcileResult } from '../reconcile/left.ts';
 import { changedPaths } from '../reconcile/object-diff.ts';
 import { describeTermination } from '../../kube/termination.ts';
 import { isSameVersion, ObjectState } from '../reconcile/object-state.ts';
@@ -168,8 +168,19 @@ export class Importer {
     if (!isReferenced && !index.isComplete) return { outcome: 'ignored' };
     const seen = observeReference(caches, { namespace, name }, environment.names);
     const decision = isReferenced ? decideReference(seen, rules) : decideUnreferenced(seen);
-    environment.referenceDecided?.(seen, decision, isReferenced);
     const job: ImportJob = { id, caches, seen, decision, isReferenced };
+    try {
+      const result = await this.#carryOut(job);
+      environment.referenceDecided?.(seen, decision, isReferenced, { result });
+      return result;
+    } catch (error) {
+      environment.referenceDecided?.(seen, decision, isReferenced, { error });
+      throw error;
+    }
+  }
+
+  async #carryOut(job: ImportJob): Promise<ReconcileResult> {
+    const { caches, seen, isReferenced } = job;
     // The copies keep the name that they reference until a refused source is allowed.
     if (isReferenced && seen.source !== undefined && caches.isRefusalOutdated(seen.source))
       await this.#readAllowed(job, seen.source);
@@ -231,7 +242,7 @@ export class Importer {
 
   #refuse(id: ReferenceId, problem: ReferenceProblem): ReconcileResult {
     this.#options.notices.problem(id, problem);
-    return { outcome: 'refused', reason: problem.reason };
+    return { outcome: 'refused', reason: problem.reason, note: problem.note };
   }
 
   async #removeSurplus(job: ImportJob): Promise<ReconcileResult> {

@@ -29,7 +29,7 @@ import { createPatchPipeline, type PipelineOptions } from '../patch/pipeline.ts'
 import type { PatchPipeline } from '../patch/types.ts';
 import { byNewestVersion } from '../patch/validate-object.ts';
 import { translatedBack } from '../reconcile/copy.ts';
-import { rehearse, type ObjectPlan, type Rehearsal, type RehearsalInput } from './rehearsal.ts';
+import { problemOf, rehearse, type ObjectPlan, type Rehearsal, type RehearsalInput } from './rehearsal.ts';
 import { createSandbox } from '../../expressions/sandbox.ts';
 import type { OwnerReference, Translators } from '../translate/forge.ts';
 import {
@@ -212,7 +212,7 @@ function missingReferences({ references }: Rehearsal): string[] {
 }
 
 /** Undefined: the object is synced, or its sync fails. */
-function skippedReason({ decision, changes }: ObjectPlan): string | undefined {
+function skippedReason({ decision, result }: ObjectPlan): string | undefined {
   switch (decision.kind) {
     case 'ignore':
     case 'delete':
@@ -220,7 +220,7 @@ function skippedReason({ decision, changes }: ObjectPlan): string | undefined {
     case 'refuse':
       return `${decision.reason}: ${decision.note}`;
     case 'takeOver':
-      return changes.length === 0 ? 'host Service has a selector' : undefined;
+      return result?.outcome === 'pending' ? result.reason : undefined;
     case 'terminating':
       return decision.next === 'recreate' ? undefined : 'the host object is being deleted';
     case 'create':
@@ -395,7 +395,10 @@ function references(
   const given = { virtual: byId(world.virtual), host: byId(world.host) };
   return plans
     .filter(({ seen, isReferenced }) => isReferenced && ids.has(`${seen.kind.id} ${keyOf(seen.virtual)}`))
-    .flatMap(({ seen: { kind, virtual, target }, decision: { action, problem } }) => {
+    .flatMap((plan) => {
+      const { kind, virtual, target } = plan.seen;
+      const { action } = plan.decision;
+      const problem = problemOf(plan);
       const id = `${kind.id} ${keyOf(virtual)}`;
       const found = (result: Rendered) => [{ id, result }];
       if (problem !== undefined && problem.reason !== 'ReferenceNotFound') {

@@ -6,24 +6,33 @@ import {
   ENDPOINTS,
   isTerminating,
   keyOf,
+  objectKey,
   type KubeObject,
   type NamespacedName,
   type Resource,
 } from '../../kube/object.ts';
 import type { ClusterName } from '../../kube/types.ts';
-import { isNamespaceMissing } from '../reconcile/controller.ts';
+import { isNamespaceMissing, isWait, outcomeOf } from '../reconcile/controller.ts';
 import { isNamespaceTerminating } from '../../kube/status-error.ts';
 import { describeNamespaceEnd, describeTermination } from '../../kube/termination.ts';
 import {
   type AfterTermination,
   type Decision,
   type IgnoreReason,
+  isCopyOf,
   isOptedOut,
   SKIP_BACKSYNC,
   SYNCED_BY_VCLUSTER,
 } from '../reconcile/decide.ts';
 import { CONTROLLED_BY } from '../translate/labels.ts';
-import type { ObjectPlan, ReferencePlan } from './rehearsal.ts';
+import {
+  isDeletion,
+  isRecreation,
+  problemOf,
+  type Change,
+  type ObjectPlan,
+  type ReferencePlan,
+} from './rehearsal.ts';
 import type { Config } from '../config/config.ts';
 import { MANAGED_BY } from '../kinds/endpoint-slices.ts';
 import { NO_EFFECT, type CopyAddress } from '../kinds/kind.ts';
@@ -131,6 +140,8 @@ export function statusOf(plan: ObjectPlan, facts: StatusFacts): SyncStatus {
     case 'delete': {
       if (plan.seen.virtual === undefined && facts.objection !== undefined)
         return held(what, hostOf(plan), facts.objection);
+      const wait = waiting(plan, facts, what);
+      if (wait !== undefined) return wait;
       const due = `${what}: the host copy ${hostOf(plan)} is about to be deleted: ${decision.reason}`;
       return pending(facts, what, decision.reason, due);
     }
@@ -150,7 +161,7 @@ function terminating({ seen, changes, error }: ObjectPlan, next: AfterTerminatio
   const { host } = seen;
   if (host === undefined) throw new InvariantError('a host object that is being deleted exists');
   const which = next === 'create' ? 'the host object' : 'its host copy';
-  const isBehind = changes.length > 0 || error !== undefined;
+  const isBehind = changes.some(({ cluster }) => cluster === 'host') || error !== undefined;
   const outlook = {
     recreate: isBehind
       ? 'a change is about to be written to it, and it is created again when it is gone'
@@ -169,25 +180,29 @@ function held(what: string, copy: string, objection: string): SyncStatus {
 
 /** Where the host serves the copy; undefined: there is no copy, or it has no address. */
 export function addressOf({ kind, seen }: ObjectPlan): CopyAddress | undefined {
-  const { host, ownership } = seen;
-  return host === undefined || ownership?.kind !== 'ours' ? undefined : kind.addressOf?.(host);
+  const { host } = seen;
+  return host === undefined || !isCopyOf(seen) ? undefined : kind.addressOf?.(host);
 }
 
 type WriteDecision = Extract<Decision, { kind: 'create' | 'update' | 'rewrite' | 'takeOver' }>;
 
 function inProgress(plan: ObjectPlan, decision: WriteDecision, facts: StatusFacts, what: string): SyncStatus {
-  const { target } = plan.seen;
-  if (decision.kind === 'takeOver' && plan.changes.length === 0) {
+  const { seen, result } = plan;
+  const { target } = seen;
+  const isAtRest = plan.changes.length === 0 && plan.error === undefined;
+  if (decision.kind === 'takeOver' && result?.outcome === 'pending') {
     const why = `the host Service ${hostOf(plan)} still has a selector, so the host's endpoints controller writes these Endpoints`;
-    return statusAs('pending', 'host Service has a selector', `${what} is not synced yet: ${why}`);
+    return statusAs('pending', result.reason, `${what} is not synced yet: ${why}`);
   }
+  const wait = waiting(plan, facts, what);
+  if (wait !== undefined) return wait;
   const contested = recent(facts, 'Contested');
   if (contested !== undefined) {
     // A correction may be in place until the other writer is back: the daemon forgets it after the same time without an overwrite.
     const state = plan.changes.length === 0 ? `is synced to ${hostOf(plan)} for now` : 'is not in sync';
     return statusAs('contested', 'Contested', `${what} ${state}: ${sentenceOf(contested.note)}`);
   }
-  if (plan.changes.length === 0 && plan.error === undefined) {
+  if (isAtRest) {
     const idle = noEffectOf(plan, facts);
     if (idle !== undefined)
       return statusAs(
@@ -217,10 +232,19 @@ function inProgress(plan: ObjectPlan, decision: WriteDecision, facts: StatusFact
   return reported(plan, decision, facts, what) ?? pending(facts, what, reasonOf(decision), due);
 }
 
+/** The engine writes nothing, although the object is not in sync; an Event tells why. Undefined: it is in sync, or something is written. */
+function waiting(plan: ObjectPlan, facts: StatusFacts, what: string): SyncStatus | undefined {
+  const { changes, error, result } = plan;
+  if (changes.length > 0 || error !== undefined || result === undefined || !isWait(result)) return undefined;
+  const { outcome, reason, note } = result;
+  const told = recent(facts, reason) ?? plan.events.findLast((event) => event.reason === reason);
+  const why = sentenceOf(told?.note ?? note ?? reason);
+  return heldBack(facts, what) ?? statusAs(outcome, reason, `${what} is not in sync: ${why}`);
+}
+
 /** Why nothing on the host can use the copy. */
-function noEffectOf({ kind, seen }: ObjectPlan, facts: StatusFacts): string | undefined {
-  const notices = seen.virtual === undefined ? [] : kind.noticesOf(seen.virtual);
-  const notice = notices.find(({ reason }) => reason === NO_EFFECT.reason);
+function noEffectOf({ kind, events }: ObjectPlan, facts: StatusFacts): string | undefined {
+  const notice = events.find(({ reason }) => reason === NO_EFFECT.reason);
   // Only the daemon has waited for the slices of the host's mirroring controller. What a name leads to is known here.
   const isWaitedFor = kind.resource.plural === ENDPOINTS.plural;
   return notice?.note ?? (isWaitedFor ? recent(facts, NO_EFFECT.reason)?.note : undefined);
@@ -294,14 +318,19 @@ function ofFleet(what: string, note: string): SyncStatus {
   return statusAs('failed', 'NotJoined', `${what} is not in sync: its vCluster is in the state ${note}`);
 }
 
-function pending(
-  { fleetNote, lease, runsOther }: StatusFacts,
+/** No daemon does what the engine would. */
+function heldBack(
+  { fleetNote, runsOther }: Pick<StatusFacts, 'fleetNote' | 'runsOther'>,
   what: string,
-  reason: string,
-  due: string,
-): SyncStatus {
+): SyncStatus | undefined {
   if (fleetNote !== undefined) return ofFleet(what, fleetNote);
-  if (runsOther) return otherConfiguration(what);
+  return runsOther ? otherConfiguration(what) : undefined;
+}
+
+function pending(facts: StatusFacts, what: string, reason: string, due: string): SyncStatus {
+  const other = heldBack(facts, what);
+  if (other !== undefined) return other;
+  const { lease } = facts;
   if (lease === undefined)
     return statusAs('pending', reason, `${due}; if this state persists, check that a daemon is running`);
   if (lease.holder !== '')
@@ -310,25 +339,44 @@ function pending(
   return statusAs('pending', 'no leader', sentence);
 }
 
-function dueSentence(plan: ObjectPlan, decision: Decision, what: string): string {
-  const clusters = new Set(plan.changes.map(({ cluster }) => cluster));
-  if (decision.kind === 'create')
-    return `${what} is not on the host yet: ${hostOf(plan)} is about to be created`;
-  if (decision.kind === 'rewrite')
-    return `${what}: ${hostOf(plan)} is about to be rewritten: ${decision.reason}`;
-  if (decision.kind === 'takeOver')
-    return `${what}: ${hostOf(plan)}, which the host's endpoints controller created, is about to be taken over`;
-  const { host } = plan.seen;
-  const update = plan.changes.find((change) => change.cluster === 'host')?.after;
-  if (host !== undefined && update !== undefined && isReplaced(plan, update, host))
-    return `${what}: ${hostOf(plan)} is about to be deleted and created again: it cannot be updated in place`;
-  if (clusters.has('virtual'))
-    return `${what} is not in sync: a change on the host is about to be copied to the virtual cluster`;
-  return `${what} is not in sync: ${hostOf(plan)} is about to be updated`;
+function dueSentence(plan: ObjectPlan, decision: WriteDecision, what: string): string {
+  const copy = hostOf(plan);
+  const change = changeOfCopy(plan);
+  if (change !== undefined && (isRecreation(change) || isDeletion(change)))
+    return `${what}: ${copy} is about to be deleted and created again: ${change.reason}`;
+  switch (decision.kind) {
+    case 'create':
+      return `${what} is not on the host yet: ${copy} is about to be created`;
+    case 'rewrite':
+      return `${what}: ${copy} is about to be rewritten: ${decision.reason}`;
+    case 'takeOver':
+      return `${what}: ${copy}, which the host's endpoints controller created, is about to be taken over`;
+    case 'update':
+      return `${what} is not in sync: ${updateOf(plan, change)}`;
+  }
 }
 
-function isReplaced({ kind, seen: { virtual } }: ObjectPlan, wanted: KubeObject, host: KubeObject): boolean {
-  return virtual !== undefined && kind.recreationOf(wanted, host, virtual) !== 'never';
+function updateOf(plan: ObjectPlan, change: Change | undefined): string {
+  if (plan.changes.some(({ cluster }) => cluster === 'virtual'))
+    return 'a change on the host is about to be copied to the virtual cluster';
+  if (change !== undefined) return `${hostOf(plan)} is about to be updated`;
+  const strays = plan.changes.map(
+    ({ before, reason }) => before && `${quotedKey(before.metadata)} is about to be deleted: ${reason}`,
+  );
+  return strays.join('; ');
+}
+
+/** Without those of copies at other places. */
+function changeOfCopy({ changes, seen: { target } }: ObjectPlan): Change | undefined {
+  return changes.find(({ cluster, before, after }) => {
+    const object = after ?? before;
+    return (
+      cluster === 'host' &&
+      object !== undefined &&
+      target !== undefined &&
+      objectKey(object) === keyOf(target)
+    );
+  });
 }
 
 const REASONS = { create: 'no host copy', update: 'differs', takeOver: 'taken over' } as const;
@@ -365,7 +413,9 @@ function whyIgnored(
   { syncsServices }: StatusFacts,
 ): string {
   const copy =
-    seen.host === undefined ? '' : `; the host copy ${quotedKey(seen.host.metadata)} stays as it is`;
+    seen.host === undefined || !isCopyOf(seen)
+      ? ''
+      : `; the host copy ${quotedKey(seen.host.metadata)} stays as it is`;
   const service = `Service "${kind.serviceKey(key, seen.virtual) ?? key}"`;
   const owner = isOptedOut(seen.virtual) ? 'the virtual object' : 'the host copy';
   const derived = syncsServices
@@ -413,20 +463,21 @@ function quotedKey({ namespace = '', name }: { namespace?: string; name: string 
 }
 
 export function statusOfImport(
-  { seen, isReferenced, decision, changes }: ReferencePlan,
-  { fleetNote, runsOther, objection }: Pick<StatusFacts, 'fleetNote' | 'runsOther' | 'objection'>,
+  plan: ReferencePlan,
+  facts: Pick<StatusFacts, 'fleetNote' | 'runsOther' | 'objection' | 'namespaceAdvice'>,
 ): SyncStatus {
+  const { seen, isReferenced, decision, changes, error } = plan;
+  const { objection } = facts;
   const { kind, virtual } = seen;
   const what = `${kind.virtual.kind} "${keyOf(virtual)}"`;
   const copy = seen.ours.find((one) => !isOptedOut(one));
   if (!isReferenced && copy !== undefined && seen.object === undefined && objection !== undefined)
     return held(what, quotedKey(copy.metadata), objection);
-  if (decision.problem !== undefined) {
-    const { reason, note } = decision.problem;
-    return statusAs('refused', reason, `${what} is not imported: ${sentenceOf(note)}`);
-  }
-  if (changes.length > 0 && fleetNote !== undefined) return ofFleet(what, fleetNote);
-  if (changes.length > 0 && runsOther) return otherConfiguration(what);
+  const problem = problemOf(plan);
+  if (problem !== undefined)
+    return statusAs('refused', problem.reason, `${what} is not imported: ${sentenceOf(problem.note)}`);
+  const other = changes.length > 0 ? heldBack(facts, what) : undefined;
+  if (other !== undefined) return other;
   const ending = endingImport(seen);
   if (ending !== undefined) {
     const side = ending === seen.imported ? 'in the virtual cluster' : 'on the host';
@@ -436,9 +487,14 @@ export function statusOfImport(
   }
   if (changes.length > 0) {
     const reason = changes.map((change) => change.reason).join(', ');
-    const verb = changes.every(({ after }) => after === undefined) ? 'deleted' : 'written';
+    const verb = changes.some(isRecreation)
+      ? 'deleted and created again'
+      : changes.every(isDeletion)
+        ? 'deleted'
+        : 'written';
     return statusAs('pending', reason, `${what} is not in sync: its copy is about to be ${verb}: ${reason}`);
   }
+  if (error !== undefined) return importFailed(what, error, facts.namespaceAdvice);
   if (!isReferenced) return unreferenced(what, seen);
   switch (decision.action) {
     case 'to-host': {
@@ -454,6 +510,14 @@ export function statusOfImport(
     case 'none':
       return notImported(what, { seen, decision });
   }
+}
+
+function importFailed(what: string, error: unknown, advice: string): SyncStatus {
+  const { reason, note } = outcomeOf(error, 0, advice).warning ?? {
+    reason: 'SyncError',
+    note: messageOf(error),
+  };
+  return statusAs('failed', reason, `${what} is not imported: ${sentenceOf(note)}`);
 }
 
 /** The copy that is being deleted, on either side. */

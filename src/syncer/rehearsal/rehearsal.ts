@@ -10,16 +10,24 @@ import {
   qualifiedPlural,
   type MemoryClusterOptions,
 } from '../../kube/memory-cluster.ts';
-import { keyOf, objectKey, type KubeObject, type ObjectKey, type Resource } from '../../kube/object.ts';
+import {
+  isTerminating,
+  keyOf,
+  objectKey,
+  type KubeObject,
+  type ObjectKey,
+  type Resource,
+} from '../../kube/object.ts';
 import type { ClusterName, RecordedEvent } from '../../kube/types.ts';
 import { createEngine, type EngineParts } from '../engine.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
-import { syncedKinds } from '../kinds/synced-kinds.ts';
+import { isSyncedByVcluster, syncedKinds } from '../kinds/synced-kinds.ts';
 import { startLeadership } from '../leadership.ts';
 import { createMetrics } from '../metrics/metrics.ts';
 import type { TranslatedReference } from '../patch/types.ts';
-import type { SyncListener } from '../reconcile/environment.ts';
-import type { Decision, Observation } from '../reconcile/decide.ts';
+import { LEFT_TO_VCLUSTER_MS } from '../reconcile/copy-deletion.ts';
+import type { Attempt, SyncListener } from '../reconcile/environment.ts';
+import { isCopyOf, type Decision, type Observation } from '../reconcile/decide.ts';
 import { FIELD_MANAGER } from '../translate/bookkeeping.ts';
 import type { ReferenceDecision, ReferenceObservation } from '../references/decide-reference.ts';
 import { kindPolicy, resolveNamedKinds, type Discoveries } from '../references/referenced-kind.ts';
@@ -59,23 +67,46 @@ export interface Change {
   readonly reason: string;
 }
 
-export interface ObjectPlan {
+/** The object is deleted, and another one is created in its place. */
+export function isRecreation({ before, after }: Change): boolean {
+  return before !== undefined && after !== undefined && before.metadata.uid !== after.metadata.uid;
+}
+
+/** Finalizers may hold it. What is created in its place then is not seen. */
+export function isDeletion({ before, after }: Change): boolean {
+  return before !== undefined && (after === undefined || (isTerminating(after) && !isTerminating(before)));
+}
+
+export interface ObjectPlan extends Attempt {
   readonly key: ObjectKey;
   readonly kind: SyncedKind;
   readonly seen: Observation;
+  /** The first one; the attempt is the last one. */
   readonly decision: Decision;
-  /** Why the copy cannot be written in the end, usually a `PatchError`. */
-  readonly error: unknown;
+  /** What the engine tells of the object. */
+  readonly events: readonly RecordedEvent[];
   readonly references: readonly TranslatedReference[];
   /** Of the object and its copies; empty: both sides are in sync, or no write is allowed. */
   readonly changes: readonly Change[];
 }
 
-export interface ReferencePlan {
+/** The observation is the first one, all else the last one: a source is known to be refused only when it has been read. */
+export interface ReferencePlan extends Attempt {
   readonly seen: ReferenceObservation;
   readonly decision: ReferenceDecision;
   readonly isReferenced: boolean;
   readonly changes: readonly Change[];
+}
+
+/** Why there is no import, as decided, or as the API server has answered; undefined: there is one, or it needs none. */
+export function problemOf({
+  decision,
+  result,
+}: Pick<ReferencePlan, 'decision' | 'result'>):
+  | { readonly reason: string; readonly note: string }
+  | undefined {
+  if (decision.problem !== undefined || result?.outcome !== 'refused') return decision.problem;
+  return { reason: result.reason, note: result.note ?? result.reason };
 }
 
 export interface RehearsedEvent extends RecordedEvent {
@@ -137,7 +168,7 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsal> {
   const engine = await createEngine(parts, config, named);
   try {
     engine.start();
-    await untilRest(clock, record, () => engine.isIdle);
+    await untilRest(clock, record, { isIdle: () => engine.isIdle, restMs: restMsOf(config) });
   } finally {
     engine.abandon();
     await engine.stop();
@@ -155,15 +186,25 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsal> {
   };
 }
 
+/** Of a kind that vCluster syncs as well, the engine leaves deletions to vCluster for a while. */
+function restMsOf(config: Config): number {
+  const isShared = syncedKinds(config).some(({ kind }) => isSyncedByVcluster(config, kind.resource));
+  return isShared ? REST_MS + LEFT_TO_VCLUSTER_MS : REST_MS;
+}
+
 /** Time passes only here, when nothing else happens. */
-async function untilRest(clock: VirtualClock, record: Recorder, isIdle: () => boolean): Promise<void> {
+async function untilRest(
+  clock: VirtualClock,
+  record: Recorder,
+  { isIdle, restMs }: { readonly isIdle: () => boolean; readonly restMs: number },
+): Promise<void> {
   let lastWriteMs = 0;
   let writes = 0;
   for (;;) {
     await settled(record, isIdle);
     if (record.writes > writes) lastWriteMs = clock.monotonicMs();
     writes = record.writes;
-    const endMs = Math.min(lastWriteMs + REST_MS, DURATION_MAX_MS);
+    const endMs = Math.min(lastWriteMs + restMs, DURATION_MAX_MS);
     if (!clock.step(endMs)) return;
     while (clock.step(clock.nowMs));
   }
@@ -183,7 +224,7 @@ async function settled(record: Recorder, isIdle: () => boolean): Promise<void> {
 class Recorder implements SyncListener {
   writes = 0;
   readonly #input: RehearsalInput;
-  readonly #objects = new Map<string, Omit<ObjectPlan, 'references' | 'changes'>>();
+  readonly #objects = new Map<string, Omit<ObjectPlan, 'events' | 'references' | 'changes'>>();
   readonly #references = new Map<string, readonly TranslatedReference[]>();
   readonly #referenced = new Map<string, Omit<ReferencePlan, 'changes'>>();
   readonly #reasons = new Map<string, string>();
@@ -204,12 +245,12 @@ class Recorder implements SyncListener {
     this.#input = input;
   }
 
-  decided(kind: SyncedKind, seen: Observation, decision: Decision, error?: unknown): void {
+  decided(kind: SyncedKind, seen: Observation, decision: Decision, attempt: Attempt): void {
     // Related objects cause reconciles of objects that never existed.
     if (seen.virtual === undefined && seen.host === undefined && seen.strays.length === 0) return;
     const id = `${kind.resource.plural} ${seen.key}`;
-    const first = this.#objects.get(id) ?? { key: seen.key, kind, seen, decision };
-    this.#objects.set(id, { ...first, error });
+    const first = this.#objects.get(id) ?? { seen, decision };
+    this.#objects.set(id, { key: seen.key, kind, seen: first.seen, decision: first.decision, ...attempt });
     this.#input.progress?.(this.#objects.size);
   }
 
@@ -217,14 +258,22 @@ class Recorder implements SyncListener {
     this.#references.set(`${resource.plural} ${key}`, references);
   }
 
-  referenceDecided(seen: ReferenceObservation, decision: ReferenceDecision, isReferenced: boolean): void {
+  referenceDecided(
+    seen: ReferenceObservation,
+    decision: ReferenceDecision,
+    isReferenced: boolean,
+    attempt: Attempt,
+  ): void {
     const id = `${seen.kind.id} ${keyOf(seen.virtual)}`;
-    if (!this.#referenced.has(id)) this.#referenced.set(id, { seen, decision, isReferenced });
+    const first = this.#referenced.get(id)?.seen ?? seen;
+    this.#referenced.set(id, { seen: first, decision, isReferenced, ...attempt });
   }
 
   written(cluster: ClusterName, resource: Resource, key: ObjectKey, reason: string): void {
     this.writes += 1;
-    this.#reasons.set(changeId(cluster, resource, key), reason);
+    const place = changeId(cluster, resource, key);
+    // Of what is deleted and created again, it is the reason of the deletion.
+    if (!this.#reasons.has(place)) this.#reasons.set(place, reason);
   }
 
   event(regarding: KubeObject, resource: Resource, event: RecordedEvent): void {
@@ -271,8 +320,17 @@ class Recorder implements SyncListener {
     const at = (places: readonly string[]): Change[] =>
       [...new Set(places)].flatMap((place) => changes.get(place) ?? []);
     const kinds = syncedKinds(this.#input.config).map(({ kind }) => kind.resource.plural);
+    const events = Map.groupBy(
+      this.#events,
+      ({ resource, regarding }) => `${resource.plural} ${objectKey(regarding)}`,
+    );
     const objects = sortedById(this.#objects).map(([id, plan]): ObjectPlan => {
-      return { ...plan, references: this.#references.get(id) ?? [], changes: at(placesOfObject(plan)) };
+      return {
+        ...plan,
+        events: events.get(id) ?? [],
+        references: this.#references.get(id) ?? [],
+        changes: at(placesOfObject(plan)),
+      };
     });
     return {
       objects: kinds.flatMap((plural) => objects.filter(({ kind }) => kind.resource.plural === plural)),
@@ -309,9 +367,8 @@ function placesOfObject({
   seen,
   decision,
 }: Pick<ObjectPlan, 'kind' | 'key' | 'seen' | 'decision'>): string[] {
-  const { target, ownership, strays } = seen;
-  const isOwn = ownership?.kind === 'ours' && keyOf(ownership.virtual) === key;
-  const hasTarget = isOwn || !['ignore', 'refuse'].includes(decision.kind);
+  const { target, strays } = seen;
+  const hasTarget = isCopyOf(seen) || !['ignore', 'refuse'].includes(decision.kind);
   return [
     ...strays.map((stray) => changeId('host', resource, objectKey(stray))),
     changeId('virtual', resource, key),

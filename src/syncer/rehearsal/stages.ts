@@ -12,7 +12,7 @@ import { isOptedOut, isOverOwnCopy } from '../reconcile/decide.ts';
 import { withoutBookkeeping } from '../translate/bookkeeping.ts';
 import { memberEquals, memberOf } from '../translate/content.ts';
 import { KeptSandbox, reportingPipeline, type Application } from './pipelines.ts';
-import type { Change, ObjectPlan } from './rehearsal.ts';
+import { isDeletion, isRecreation, type Change, type ObjectPlan } from './rehearsal.ts';
 
 export type Stages = Awaited<ReturnType<typeof stagesOf>>;
 
@@ -42,7 +42,7 @@ async function stagesOf(plan: ObjectPlan, applications: readonly Application[]) 
   const forward = first('toHost');
   const back = changes.some(({ cluster }) => cluster === 'virtual') ? first('toVirtual') : undefined;
   return {
-    gate: { isPassed: decision.kind !== 'ignore' && decision.kind !== 'delete', detail: gateDetail(plan) },
+    gate: { isPassed: !isExcluded(plan), detail: gateDetail(plan) },
     name: { detail: nameDetail(plan) },
     translation:
       seen.virtual === undefined || forward === undefined
@@ -61,15 +61,28 @@ function isOf({ kind, context }: Application, plan: ObjectPlan): boolean {
 }
 
 export function writesOf(changes: readonly Change[]) {
-  return changes.map(({ cluster, resource, before, after, reason }) => {
+  return changes.map((change) => {
+    const { cluster, resource, before, after, reason } = change;
     const { namespace = '', name = '' } = (after ?? before)?.metadata ?? {};
-    const verb = before === undefined ? 'create' : after === undefined ? 'delete' : 'update';
-    return { cluster, verb, kind: resource.kind, object: keyOf({ namespace, name }), reason };
+    return { cluster, verb: verbOf(change), kind: resource.kind, object: keyOf({ namespace, name }), reason };
   });
 }
 
-function gateDetail({ seen, decision, key, kind }: ObjectPlan): string {
-  if (decision.kind === 'ignore' || decision.kind === 'delete') return decision.reason;
+function verbOf(change: Change): 'create' | 'delete' | 'update' | 'recreate' {
+  if (change.before === undefined) return 'create';
+  if (isDeletion(change)) return 'delete';
+  return isRecreation(change) ? 'recreate' : 'update';
+}
+
+/** The gate keeps the object from the host, or from staying there. */
+function isExcluded({ decision }: ObjectPlan): boolean {
+  const isEnding = decision.kind === 'terminating' && decision.next === 'nothing';
+  return isEnding || decision.kind === 'ignore' || decision.kind === 'delete';
+}
+
+function gateDetail(plan: ObjectPlan): string {
+  const { seen, decision, key, kind } = plan;
+  if (isExcluded(plan)) return 'reason' in decision ? decision.reason : 'the host copy is being deleted';
   if (isOptedOut(seen.virtual)) return 'opted out';
   const service = kind.serviceKey(key, seen.virtual);
   if (service === undefined) return 'passed';

@@ -531,7 +531,8 @@ async function statusIn({
   const plan = await planSnapshot(snapshotOf(clusters, loaded));
   const target = findTarget(plan, { key, isHost, kind: kind === undefined ? undefined : knownKind(kind) });
   if (target === undefined) return undefined;
-  if (target.kind === 'import') return statusOfImport(target.plan, { runsOther: false });
+  if (target.kind === 'import')
+    return statusOfImport(target.plan, { runsOther: false, namespaceAdvice: namespaceAdvice(loaded) });
   if (target.kind === 'other') return statusOfOther(target, loaded);
   return statusOf(target.plan, {
     nowMs: NOW,
