@@ -95,6 +95,8 @@ export class Edits {
         // Of a slice, a label decides whether it is synced.
         if (operation.plural !== 'endpointslices') return;
         return this.#forget(idOf(operation), world);
+      case 'forge':
+        return this.#forged(operation, world);
       default:
         if (id !== undefined) this.#forget(id, world);
     }
@@ -104,6 +106,14 @@ export class Edits {
     const id = idOf(operation);
     if (operation.side === 'virtual') return this.#onVirtual(id, operation, world);
     for (const rival of world.rivals(id)) this.#onHost(rival, operation, world);
+  }
+
+  /** What a tenant writes stays its own, whatever the bookkeeping says that it writes beside it. */
+  #forged(operation: ForgeOperation, world: EditWorld): void {
+    const id = idOf(operation);
+    this.#forget(id, world);
+    for (const [key, value] of Object.entries(operation.annotations))
+      this.#intents.set(`${id}|${key}`, { side: 'virtual', value });
   }
 
   /** Another client has deleted the copy: an edit of it that the daemon had not seen is lost with it. */
@@ -226,6 +236,7 @@ export class Edits {
 
 type KeyValue = Pick<AnnotateOperation, 'key' | 'value'>;
 type AnnotateOperation = Extract<Operation, { kind: 'annotate' }>;
+type ForgeOperation = Extract<Operation, { kind: 'forge' }>;
 
 export function idOf({ plural, object }: { readonly plural: string; readonly object: number }): ObjectId {
   return `${plural} ${object}`;
