@@ -23,6 +23,7 @@ import { checkPatches } from './patch-rules.ts';
 import { checkRules } from './rules.ts';
 import { namelessSections, syncSections } from './schema.ts';
 import { patchedKeys, syncsServices } from './sync-fields.ts';
+import { longNameFindings } from './long-names.ts';
 import { configWarnings, syncedByVcluster, unsyncedServices, vclusterFindings } from './warnings.ts';
 
 export interface SyncOptions {
@@ -53,6 +54,7 @@ interface CheckedSync {
 export function checkSync({ own, merged, written, vcluster }: Layers, options: SyncOptions): CheckedSync {
   const defaults = vclusterDefaults();
   const fields = new Fields(merged);
+  const { isStart = false } = options;
   const isNameOptional = options.isNameOptional === true || isFleet(fields);
   const { data, findings } = checkSections(
     isNameOptional ? namelessSections : syncSections,
@@ -70,10 +72,10 @@ export function checkSync({ own, merged, written, vcluster }: Layers, options: S
       ...(options.acceptsFleet === true ? [] : refusedFleet(fields)),
       ...configWarnings({ merged, own }, defaults, options.fileExists),
       ...(vcluster === undefined
-        ? unsyncedServices(own)
+        ? [...unsyncedServices(own), ...longNameFindings(merged, vcluster, isStart)]
         : isOtherFile(vcluster, defaults)
           ? []
-          : vclusterFindings(merged, vcluster, options.isStart ?? false)),
+          : [...vclusterFindings(merged, vcluster, isStart), ...longNameFindings(merged, vcluster, isStart)]),
     ],
   };
 }

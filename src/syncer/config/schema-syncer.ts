@@ -296,7 +296,11 @@ export const syncFields = {
   ),
   createNamespaces: flag('Whether missing host namespaces are created.', false),
   references: section('', {
-    naming: choice('Format of the names that `reference` patches write.', ['short', 'long'], 'short'),
+    naming: choice(
+      "Format of the names that `reference` patches write. In the long form, imports have the names of vCluster's own copies: only for kinds that no vCluster syncs.",
+      ['short', 'long'],
+      'short',
+    ),
     refuseSecrets: z.array(z.string().min(1)).prefault([]).meta({
       description:
         'Host Secrets that are not imported, in addition to the built-in ones: patterns of their names, types or data keys; * matches any text.',

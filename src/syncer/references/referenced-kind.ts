@@ -13,26 +13,9 @@ import { ClusterScopedError, type Discovery } from '../../kube/discovery.ts';
 import type { RequestOptions } from '../../kube/types.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { isEnabledCustomResource } from '../kinds/guessed-resource.ts';
-import { isCopiedByKind, SYNCABLE_KINDS, SYNCED_KEYS } from '../kinds/synced-kinds.ts';
+import { KINDS } from '../kinds/keys-of-kinds.ts';
+import { isCopiedByKind, SYNCED_KEYS } from '../kinds/synced-kinds.ts';
 import { kindIdOf, type KindId } from '../translate/last-synced.ts';
-
-/** Keys of `sync.toHost` (vCluster's names) → kinds. */
-const KINDS: ReadonlyMap<string, KindId> = new Map<string, KindId>([
-  ...SYNCABLE_KINDS.map(
-    ({ key, resource }) =>
-      [key, kindIdOf({ apiVersion: apiVersionOf(resource), kind: resource.kind })] as const,
-  ),
-  ['configMaps', 'v1 ConfigMap'],
-  ['ingresses', 'networking.k8s.io/v1 Ingress'],
-  ['networkPolicies', 'networking.k8s.io/v1 NetworkPolicy'],
-  ['persistentVolumeClaims', 'v1 PersistentVolumeClaim'],
-  ['podDisruptionBudgets', 'policy/v1 PodDisruptionBudget'],
-  ['pods', 'v1 Pod'],
-  ['resourceClaimTemplates', 'resource.k8s.io/v1 ResourceClaimTemplate'],
-  ['resourceClaims', 'resource.k8s.io/v1 ResourceClaim'],
-  ['secrets', 'v1 Secret'],
-  ['serviceAccounts', 'v1 ServiceAccount'],
-]);
 
 export interface KindPolicy {
   isAllowed(apiVersion: string, kind: string): boolean;

@@ -354,3 +354,60 @@ test.each([
   );
   expect(found.map(({ message }) => message)).toEqual(problems);
 });
+
+describe('long names of references beside a vCluster, whose own copies have them', () => {
+  const OFF_THERE = `${OFF}, services: {enabled: false}`;
+  const found = (own: string, vcluster: string | undefined, isStart: boolean): string[] =>
+    (vcluster === undefined
+      ? parseConfig({ text: own, file: 'own.yaml' }, { env: {}, flags: {}, isStart })
+      : parse(vcluster, own, isStart)
+    ).problems.map(
+      ({ severity, file, line, path, message }) => `${severity} ${file}:${line} ${path} ${message}`,
+    );
+  const ownWith = (patch: string, { naming = 'long', services = '', sync = '' } = {}): string =>
+    `endpointSyncer: {name: vc, references: {naming: ${naming}}${services}}\n` +
+    `sync: {toHost: {endpoints: {patches: [{path: 'metadata.annotations["a"]', reference: ${patch}}]}${sync}}}`;
+  const SECRET = '{apiVersion: v1, kind: Secret}';
+  const THEIRS = `sync: {toHost: {${OFF_THERE}}}`;
+  const SECRETS =
+    /^(\w+) own\.yaml:1 endpointSyncer\.references\.naming (.*)its copies \(sync\.toHost\.secrets\.enabled\)/u;
+  const kindOf = (problems: string[]): string => problems.map((one) => SECRETS.exec(one)?.[1] ?? one).join();
+
+  test('end a start, whatever besideVcluster says, and are a warning of other commands', () => {
+    const forced = ownWith(SECRET, { services: ', besideVcluster: force' });
+    for (const own of [ownWith(SECRET), forced]) {
+      expect(kindOf(found(own, THEIRS, true))).toBe('error');
+      expect(kindOf(found(own, THEIRS, false))).toBe('warning');
+    }
+  });
+
+  test('are a warning where it is not known whether there is a vCluster', () => {
+    expect(kindOf(found(ownWith(SECRET), undefined, true))).toBe('warning');
+    expect(found(ownWith(SECRET, { services: ', services: sync' }), undefined, true)).toEqual([]);
+  });
+
+  test.each<[string, string, string]>([
+    ['ConfigMaps', '{apiVersion: v1, kind: ConfigMap}', 'sync.toHost.configMaps.enabled'],
+    [
+      'all kinds that are on, of a patch that names any',
+      '{apiVersion: v1, kind: Gadget, kindPath: kind, namePath: name}',
+      'sync.toHost.configMaps.enabled and sync.toHost.persistentVolumeClaims.enabled and sync.toHost.secrets.enabled',
+    ],
+  ])('also of %s', (_, patch, settings) => {
+    expect(found(ownWith(patch), THEIRS, true).join()).toContain(`its copies (${settings})`);
+  });
+
+  test.each<[string, string, string]>([
+    ['short names', ownWith(SECRET, { naming: 'short' }), THEIRS],
+    ['a kind that is not imported', ownWith(SECRET, { sync: ', secrets: {enabled: false}' }), THEIRS],
+    [
+      'a kind that vCluster does not sync',
+      ownWith(SECRET, { sync: ', secrets: {enabled: true}' }),
+      `sync: {toHost: {${OFF_THERE}, secrets: {enabled: false}}}`,
+    ],
+    ['kinds that have long names anyway', ownWith('{apiVersion: v1, kind: Service}'), THEIRS],
+    ['no reference', 'endpointSyncer: {name: vc, references: {naming: long}}', THEIRS],
+  ])('not for %s', (_, own, vcluster) => {
+    expect(found(own, vcluster, true)).toEqual([]);
+  });
+});
