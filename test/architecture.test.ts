@@ -60,3 +60,11 @@ describe('the README of a folder', () => {
     expect(missingPaths(page)).toEqual([]);
   });
 });
+
+test('no function only calls a constructor with its own parameter', () => {
+  const wrapper = /^export function (\w+)\((\w+): [^{}]*\{\n {2}return new \w+\(\2\);\n\}/gmu;
+  const found = globSync('src/**/*.ts', { cwd: ROOT }).flatMap((file) =>
+    [...read(file).matchAll(wrapper)].map(([, name = '']) => `${file} ${name}`),
+  );
+  expect(found).toEqual([]);
+});

@@ -2,7 +2,7 @@
 
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createClient } from '../kube/client/client.ts';
+import { RestClient } from '../kube/client/client.ts';
 import { loadClusterAccess } from '../kube/credentials/kubeconfig.ts';
 import type { WatchClient } from '../kube/types.ts';
 import type { ManagementConfig } from './config.ts';
@@ -106,7 +106,7 @@ function connect({ config, clock, logger, version }: OpenStoreOptions) {
     warn: (message) => logger.warn({}, message),
   });
   const metrics = { requested: () => undefined };
-  const client = createClient({
+  const client = new RestClient({
     cluster: 'host',
     access,
     clock,

@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';
 import type { FleetConfig } from '../syncer/config/config.ts';
-import { createInformer, type InformerMetrics, type ObservableInformer } from '../kube/informer/informer.ts';
+import { CachingInformer, type InformerMetrics, type ObservableInformer } from '../kube/informer/informer.ts';
 import { ServerHistory } from '../kube/informer/list-watch.ts';
 import {
   CONFIG_MAPS,
@@ -55,7 +55,7 @@ export class FleetDiscovery {
     this.#client = client;
     const server = new ServerHistory();
     const create = (resource: Resource, scope: Scope): ObservableInformer =>
-      createInformer({
+      new CachingInformer({
         ...options,
         ...scope,
         client,

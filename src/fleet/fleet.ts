@@ -11,7 +11,7 @@ import { type Config, configurationHash, diffConfig, type FleetConfig } from '..
 import { isFleetNamespace } from '../syncer/config/fleet-rules.ts';
 import { missingRights } from '../kube/access-review.ts';
 import { borrowedClient } from '../kube/borrowed-client.ts';
-import { createEventRecorder, EventSeriesLimit } from '../kube/event-recorder.ts';
+import { AggregatingRecorder, EventSeriesLimit } from '../kube/event-recorder.ts';
 import { LEASES } from '../kube/lease.ts';
 import {
   asJson,
@@ -192,7 +192,7 @@ export class Fleet {
     this.#config = config;
     this.#textHash = parts.textHash;
     this.healthUrl = healthUrl;
-    this.#recorder = createEventRecorder({
+    this.#recorder = new AggregatingRecorder({
       ...parts,
       client: host.client,
       reportingController: 'endpoint-syncer/fleet',

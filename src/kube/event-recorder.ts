@@ -43,12 +43,6 @@ const RETRY_BASE_MS = 1000;
 const RETRY_MAX_MS = 60_000;
 const SEND_TIMEOUT_MS = 10_000;
 
-export function createEventRecorder(
-  options: EventRecorderOptions,
-): EventRecorder & { readonly seriesCount: number } {
-  return new AggregatingRecorder(options);
-}
-
 /** Bounds the series of all recorders of a process together, each of which takes 1.5 KiB: the one that has most of them forgets its oldest. */
 export class EventSeriesLimit {
   readonly #recorders = new Set<AggregatingRecorder>();
@@ -71,7 +65,7 @@ export class EventSeriesLimit {
   }
 }
 
-class AggregatingRecorder implements EventRecorder {
+export class AggregatingRecorder implements EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #normal: TokenBucket;
   /** Least recently observed first. */

@@ -8,7 +8,7 @@ import { systemClock } from '../base/clock.ts';
 import { isJsonObject, ownValue, textAt, valueAt, type JsonObject, type JsonValue } from '../base/json.ts';
 import { silentLogger } from '../base/logger.ts';
 import { systemRandom } from '../base/random.ts';
-import { createInformer, type InformerMetrics } from '../kube/informer/informer.ts';
+import { CachingInformer, type InformerMetrics } from '../kube/informer/informer.ts';
 import { asJson, asObject, objectKey, type KubeObject, type Resource } from '../kube/object.ts';
 import type { CacheEvent, ClusterName, Lister, WatchClient } from '../kube/types.ts';
 import { statedOrigin, withoutBookkeeping } from '../syncer/translate/bookkeeping.ts';
@@ -113,7 +113,7 @@ class DemoFeed {
 
   #watch(cluster: ClusterName, resource: Resource, signal: AbortSignal): Lister {
     const { clients, namespaces } = this.#options;
-    const informer = createInformer({
+    const informer = new CachingInformer({
       client: clients[cluster],
       resource,
       namespaces: [namespaces[cluster]],

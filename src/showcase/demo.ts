@@ -8,7 +8,7 @@ import { type EmbeddedCluster, startEmbeddedCluster } from '../embedded-cluster/
 import { withLiveChanges, type Config } from '../syncer/config/config.ts';
 import { type Daemon, startDaemon } from '../syncer/run.ts';
 import { plainAccess } from '../kube/access.ts';
-import { createClient } from '../kube/client/client.ts';
+import { RestClient } from '../kube/client/client.ts';
 import type { ClusterClient, ClusterName, WatchClient } from '../kube/types.ts';
 import { loadConfig, type LoadedConfig } from '../cli/config/load.ts';
 import {
@@ -148,7 +148,13 @@ async function makeFolder(path: string): Promise<void> {
 
 function clientOf(cluster: ClusterName, { url }: EmbeddedCluster): WatchClient {
   const metrics = { requested: () => undefined };
-  return createClient({ cluster, access: plainAccess(url), clock: systemClock, metrics, userAgent: 'demo' });
+  return new RestClient({
+    cluster,
+    access: plainAccess(url),
+    clock: systemClock,
+    metrics,
+    userAgent: 'demo',
+  });
 }
 
 type Reloading = Parameters<typeof reloadOnChange>[0]['daemon'];

@@ -3,11 +3,11 @@
 import { hostname } from 'node:os';
 import { missingRights } from '../kube/access-review.ts';
 import type { ServerAccess } from '../kube/access.ts';
-import { createClient } from '../kube/client/client.ts';
+import { RestClient } from '../kube/client/client.ts';
 import type { TransportLimits } from '../kube/client/transport.ts';
 import { discreetClient } from '../kube/discreet-client.ts';
 import { CachingDiscovery } from '../kube/discovery.ts';
-import { createEventRecorder, EventSeriesLimit } from '../kube/event-recorder.ts';
+import { AggregatingRecorder, EventSeriesLimit } from '../kube/event-recorder.ts';
 import { SERVICES } from '../kube/object.ts';
 import {
   kubeconfigFromSecret,
@@ -249,7 +249,7 @@ export function measuredClient(
   access: ServerAccess,
   { clock, metrics, version, limits }: ClientParts,
 ): WatchClient {
-  return createClient({
+  return new RestClient({
     cluster,
     access,
     clock,
@@ -361,7 +361,7 @@ export class Clusters implements AsyncDisposable {
   createRecorder(client: ClusterClient): EventRecorder {
     const { isDryRun, clock, random, logger, metrics } = this.#options;
     if (isDryRun) return NO_EVENTS;
-    return createEventRecorder({
+    return new AggregatingRecorder({
       client,
       reportingController: 'endpoint-syncer/controller',
       reportingInstance: hostname(),

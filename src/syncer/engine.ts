@@ -9,7 +9,7 @@ import { prune } from '../expressions/program-entry.ts';
 import type { createSandbox } from '../expressions/sandbox.ts';
 import type { Sandbox } from '../expressions/types.ts';
 import { informerCheck } from '../kube/informer/informer-check.ts';
-import { createInformer, type InformerOptions, type ObservableInformer } from '../kube/informer/informer.ts';
+import { CachingInformer, type InformerOptions, type ObservableInformer } from '../kube/informer/informer.ts';
 import { ServerHistory } from '../kube/informer/list-watch.ts';
 import { createOwnedFieldsStripper } from '../kube/informer/object-cache.ts';
 import type { ClusterName, RecordedEvent } from '../kube/types.ts';
@@ -432,7 +432,7 @@ class Engine {
     scope: Pick<InformerOptions, 'indexes' | 'isMetadataOnly' | 'labelSelector' | 'transform'>,
   ): ObservableInformer {
     const { budget, clients, config, servers, clock, random, logger, metrics } = this.#environment;
-    return createInformer({
+    return new CachingInformer({
       budget,
       client: clients[cluster],
       resource,

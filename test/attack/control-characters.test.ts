@@ -12,7 +12,7 @@ import { formatChange } from '../../src/cli/live/diff.ts';
 import { guarded, paintFor } from '../../src/cli/output/terminal.ts';
 import { formatTable } from '../../src/cli/output/listing.ts';
 import { asList, problemOf } from '../../src/kube/client/responses.ts';
-import { createEventRecorder, EventSeriesLimit } from '../../src/kube/event-recorder.ts';
+import { AggregatingRecorder, EventSeriesLimit } from '../../src/kube/event-recorder.ts';
 import { asJson, ENDPOINTS, type KubeObject } from '../../src/kube/object.ts';
 import { failure } from '../../src/kube/status-error.ts';
 import { KEYS_PATH, MINIMAL, startKeyServer } from '../access-keys/keys/key-server.ts';
@@ -56,7 +56,7 @@ describe('control characters of tenants', () => {
 
   test('are escaped in the notes of Events', async () => {
     const created: KubeObject[] = [];
-    const recorder = createEventRecorder({
+    const recorder = new AggregatingRecorder({
       client: {
         create: async (_, object) => (created.push(object), object),
         patch: async () => ({ metadata: { name: 'e' } }),

@@ -1,7 +1,7 @@
 /** Events: series, limits, and API servers that reject them. */
 
 import { describe, expect, test } from 'vitest';
-import { createEventRecorder, EventSeriesLimit, boundedNote } from '../../src/kube/event-recorder.ts';
+import { AggregatingRecorder, EventSeriesLimit, boundedNote } from '../../src/kube/event-recorder.ts';
 import type { EventRecorder, PatchType } from '../../src/kube/types.ts';
 import {
   ENDPOINTS,
@@ -80,7 +80,7 @@ function desk(clock = new FakeClock(), limit = new EventSeriesLimit()): Desk {
   const warnings: string[] = [];
   const logger: Logger = { ...silentLogger, warn: (_, message) => void warnings.push(message) };
   let draws = 0;
-  const recorder = createEventRecorder({
+  const recorder = new AggregatingRecorder({
     client: api,
     reportingController: 'endpoint-syncer/controller',
     reportingInstance: 'pod-1',

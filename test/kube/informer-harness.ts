@@ -1,7 +1,7 @@
 /** The fixture of most tests of this folder: a scripted server, a fake clock, and an informer. */
 
 import {
-  createInformer,
+  CachingInformer,
   type InformerMetrics,
   type InformerOptions,
   type ObservableInformer,
@@ -58,7 +58,7 @@ export async function prepare(
     clock,
     ...(options.responseBytesMax === undefined ? {} : { responseBytesMax: options.responseBytesMax }),
   });
-  const informer = createInformer({
+  const informer = new CachingInformer({
     client,
     resource: ENDPOINTS,
     clock,

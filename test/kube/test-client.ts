@@ -2,11 +2,11 @@
 
 import { systemClock } from '../../src/base/clock.ts';
 import { plainAccess, type ServerAccess } from '../../src/kube/access.ts';
-import { createClient, type ClientOptions } from '../../src/kube/client/client.ts';
+import { RestClient, type ClientOptions } from '../../src/kube/client/client.ts';
 import type { WatchClient } from '../../src/kube/types.ts';
 
 export function testClient(access: ServerAccess | string, options: Partial<ClientOptions> = {}): WatchClient {
-  return createClient({
+  return new RestClient({
     cluster: 'host',
     access: typeof access === 'string' ? plainAccess(access) : access,
     clock: systemClock,

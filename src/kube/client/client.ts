@@ -43,20 +43,17 @@ const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.
 const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 
 /** A client on pooled connections. It opens none before the first request. */
-export function createClient(options: ClientOptions): WatchClient {
-  return new RestClient(new Transport(options), options);
-}
-
-class RestClient implements WatchClient {
+export class RestClient implements WatchClient {
   readonly cluster: ClusterName;
   readonly #transport: Transport;
   readonly #clock: Clock;
   readonly #limits: Pick<ClientOptions, 'responseBytesMax' | 'pace'>;
   readonly #timeoutMs: number;
 
-  constructor(transport: Transport, { cluster, clock, timeoutMs = TIMEOUT_MS, ...limits }: ClientOptions) {
+  constructor(options: ClientOptions) {
+    const { cluster, clock, timeoutMs = TIMEOUT_MS, ...limits } = options;
     this.cluster = cluster;
-    this.#transport = transport;
+    this.#transport = new Transport(options);
     this.#clock = clock;
     this.#limits = limits;
     this.#timeoutMs = timeoutMs;

@@ -7,7 +7,7 @@ import { listField, objectField, text, type JsonObject } from '../../base/json.t
 import { headerBytes, type ClientCertificate, type Credentials, type RequestHeaders } from '../access.ts';
 import { entryError, readTextFile, textOf, type NamedEntry, type UserEntry } from './kubeconfig-file.ts';
 import { checkAuthProvider } from './oidc-provider.ts';
-import { pluginCredentials } from './plugin-credentials.ts';
+import { PluginCredentials } from './plugin-credentials.ts';
 import { TransportError } from '../types.ts';
 
 /** Kubelets renew projected tokens long before they expire. client-go also rereads the file every minute. */
@@ -35,7 +35,7 @@ export function createCredentials(entry: UserEntry, clock: Clock): Credentials {
   // As client-go: a certificate in the kubeconfig stands in for an exec plugin.
   const hasPlugin = 'exec' in user.fields ? certificate() === undefined : 'auth-provider' in user.fields;
   return hasPlugin
-    ? pluginCredentials({ entry, clock, impersonation, certificate })
+    ? new PluginCredentials({ entry, clock, impersonation, certificate })
     : fixedSource(impersonation, certificate);
 }
 

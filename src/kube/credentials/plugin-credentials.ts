@@ -32,11 +32,7 @@ const FRESH_MS = 5000;
 /** The minimum interval between renewals of a credential that the server rejects. */
 const RENEWAL_PAUSE_MS = 10_000;
 
-export function pluginCredentials(options: PluginOptions): Credentials {
-  return new PluginCredentials(options);
-}
-
-class PluginCredentials implements Credentials {
+export class PluginCredentials implements Credentials {
   readonly #options: PluginOptions;
   readonly #what: string;
   readonly #authenticator: Authenticator;

@@ -75,11 +75,7 @@ export interface ObservableInformer extends Informer {
   readonly condition: ListWatchCondition;
 }
 
-export function createInformer(options: InformerOptions): ObservableInformer {
-  return new CachingInformer(options);
-}
-
-class CachingInformer implements ObservableInformer {
+export class CachingInformer implements ObservableInformer {
   readonly resource: Resource;
   readonly #options: InformerOptions;
   readonly #cache: ObjectCache;

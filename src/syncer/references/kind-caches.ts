@@ -8,7 +8,7 @@
  * it changes. It needs no additional rights, since RBAC has no label selectors, and never holds the same objects as the second one. It
  * keeps a few hundred bytes per object; data are read when the object is imported. */
 
-import { createInformer, type ObservableInformer } from '../../kube/informer/informer.ts';
+import { CachingInformer, type ObservableInformer } from '../../kube/informer/informer.ts';
 import { createOwnedFieldsStripper } from '../../kube/informer/object-cache.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Semaphore } from '../../base/semaphore.ts';
@@ -243,7 +243,7 @@ function informer(
   { series, ...scope }: Scope,
 ): ObservableInformer {
   const { clients, servers, metrics } = environment;
-  return createInformer({
+  return new CachingInformer({
     ...environment,
     client: clients[cluster],
     server: servers[cluster],

@@ -14,7 +14,7 @@ import {
 import { failure } from '../../../src/kube/status-error.ts';
 import { userNamed, type UserInfo } from '../../../src/apiserver/user.ts';
 import { plainAccess } from '../../../src/kube/access.ts';
-import { createClient } from '../../../src/kube/client/client.ts';
+import { RestClient } from '../../../src/kube/client/client.ts';
 import type { WatchClient } from '../../../src/kube/types.ts';
 import { type JsonObject, objectField } from '../../../src/base/json.ts';
 import {
@@ -59,7 +59,7 @@ let refusal: number | undefined;
 
 beforeAll(async () => {
   host = await startEmbeddedCluster({ name: 'host', kinds: hostKinds() });
-  client = createClient({
+  client = new RestClient({
     cluster: 'host',
     access: plainAccess(host.url),
     clock: new FakeClock(),
@@ -243,7 +243,7 @@ describe('over HTTP', () => {
 });
 
 test('an unreachable host is a 503', async () => {
-  const gone = createClient({
+  const gone = new RestClient({
     cluster: 'host',
     access: plainAccess('http://127.0.0.1:1'),
     clock: new FakeClock(),

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import type { PolicyRule } from '../../../src/cli/rbac.ts';
 import { missingRights, type WantedRight } from '../../../src/kube/access-review.ts';
-import { createClient } from '../../../src/kube/client/client.ts';
+import { RestClient } from '../../../src/kube/client/client.ts';
 import { loadClusterAccess } from '../../../src/kube/credentials/kubeconfig.ts';
 import type { ClusterClient } from '../../../src/kube/types.ts';
 import type { Daemon } from '../../scenarios/daemon.ts';
@@ -177,7 +177,7 @@ describe('the rights that rbac prints', () => {
     await harness.apply('host', JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
     const kubeconfig = join(harness.folder, 'limited.kubeconfig');
     writeFileSync(kubeconfig, await harness.kubeconfigOf('host', 'team', 'limited'));
-    await using client = createClient({
+    await using client = new RestClient({
       cluster: 'host',
       access: loadClusterAccess({ kubeconfig, context: '' }, { clock: systemClock }),
       clock: systemClock,

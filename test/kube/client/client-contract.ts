@@ -5,9 +5,9 @@ import { describe, expect, test } from 'vitest';
 import { missingRights } from '../../../src/kube/access-review.ts';
 import type { ServerAccess } from '../../../src/kube/access.ts';
 import { CachingDiscovery } from '../../../src/kube/discovery.ts';
-import { createEventRecorder, EventSeriesLimit } from '../../../src/kube/event-recorder.ts';
+import { AggregatingRecorder, EventSeriesLimit } from '../../../src/kube/event-recorder.ts';
 import {
-  createInformer,
+  CachingInformer,
   type InformerOptions,
   type ObservableInformer,
 } from '../../../src/kube/informer/informer.ts';
@@ -73,7 +73,7 @@ async function follow(
   options: Partial<InformerOptions> = {},
 ): Promise<Follower> {
   const metrics = new RecordedMetrics();
-  const informer = createInformer({
+  const informer = new CachingInformer({
     client,
     resource: ENDPOINTS,
     namespaces: [namespace],
@@ -323,7 +323,7 @@ function otherTests(open: Open): void {
     const { client, namespace } = world;
     const about = await client.create(ENDPOINTS, endpoints(namespace, 'a'));
     const results: string[] = [];
-    const recorder = createEventRecorder({
+    const recorder = new AggregatingRecorder({
       client,
       reportingController: 'endpoint-syncer/contract',
       reportingInstance: 'contract',

@@ -6,7 +6,7 @@ import { withLiveChanges, type Config } from '../../../src/syncer/config/config.
 import type { SandboxOptions } from '../../../src/expressions/sandbox.ts';
 import { ownerOf } from '../../../src/syncer/translation.ts';
 import { CachingDiscovery } from '../../../src/kube/discovery.ts';
-import { createEventRecorder, EventSeriesLimit } from '../../../src/kube/event-recorder.ts';
+import { AggregatingRecorder, EventSeriesLimit } from '../../../src/kube/event-recorder.ts';
 import { guardedClient } from '../../../src/kube/lease.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
 import { isNotFound } from '../../../src/kube/status-error.ts';
@@ -106,7 +106,7 @@ export class SimDaemon {
     const clients = { virtual: guardedClient(raw.virtual, check), host: guardedClient(raw.host, check) };
     const recorder = isDryRun
       ? NO_EVENTS
-      : createEventRecorder({
+      : new AggregatingRecorder({
           ...common,
           client: clients.virtual,
           reportingController: 'endpoint-syncer/controller',

@@ -1,6 +1,6 @@
 /** Replicas of a store on an API server, and a clock that shortens their backoff. */
 
-import { createClient } from '../../../../src/kube/client/client.ts';
+import { RestClient } from '../../../../src/kube/client/client.ts';
 import type { ServerAccess } from '../../../../src/kube/access.ts';
 import type { WatchClient } from '../../../../src/kube/types.ts';
 import { systemClock, type Clock } from '../../../../src/base/clock.ts';
@@ -57,7 +57,7 @@ export function timerDriven(times: number): Clock {
 
 export function clientOf(access: ServerAccess): WatchClient {
   const metrics = { requested: () => undefined };
-  return createClient({ cluster: 'host', access, clock: systemClock, metrics, userAgent: 'test/0' });
+  return new RestClient({ cluster: 'host', access, clock: systemClock, metrics, userAgent: 'test/0' });
 }
 
 /** A replica: a store with its own client. */
