@@ -48,7 +48,7 @@ function wrongCopy(plural: SyncedPlural, virtual: KubeObject, world: World): str
   if (rivals.some(isOptedOut)) return [];
   if (copy !== undefined && !world.isOurs(copy)) return foreignHolder(virtual, copy, world);
   if (copy !== undefined && !isRecognisable(plural, copy, world)) return [];
-  if (copy !== undefined && isMirrored(copy) && !isNamed(virtual, copy))
+  if (copy !== undefined && ((isMirrored(copy) && !isNamed(virtual, copy)) || isOfAnother(virtual, copy)))
     return isTold(virtual, ['NotManaged', 'NameConflict'], world);
   const name = `${plural} ${objectKey(virtual)}`;
   if (copy === undefined) return [`${name} has no copy`];
@@ -59,6 +59,12 @@ function wrongCopy(plural: SyncedPlural, virtual: KubeObject, world: World): str
   return wanting[holder] === virtual
     ? referenceProblems(virtual, world)
     : isTold(virtual, ['NameConflict', 'NotManaged'], world);
+}
+
+/** A user has removed the name from the bookkeeping, and what is left of it names another namespace. */
+function isOfAnother({ metadata }: KubeObject, { metadata: { annotations = {} } }: KubeObject): boolean {
+  const namespace = annotations['vcluster.loft.sh/object-namespace'] ?? metadata.namespace;
+  return annotations['vcluster.loft.sh/object-name'] === undefined && namespace !== metadata.namespace;
 }
 
 /** What another syncer or a user wrote on the host is the name of no object, so that nothing is synced until the user corrects it. */
