@@ -40,7 +40,6 @@ import {
   type SyncedKind,
   type UnmappedNamespace,
 } from './kind.ts';
-import { localTrafficNotice, type LocalServiceOf } from './local-traffic.ts';
 import {
   BY_NAMED_SERVICE,
   deadNameNotice,
@@ -51,7 +50,13 @@ import {
   unmappedNamespaceOf,
   type NameAt,
 } from './service-names.ts';
-import { sharedAddressNotice, type AddressHolder, type ServedAddress } from './shared-addresses.ts';
+import {
+  localTrafficNotice,
+  sharedAddressNotice,
+  type AddressHolder,
+  type LocalServiceOf,
+  type ServedAddress,
+} from './service-notices.ts';
 
 export const SERVICE_NAME = 'kubernetes.io/service-name';
 export const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';

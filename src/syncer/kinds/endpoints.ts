@@ -23,8 +23,13 @@ import {
   type SyncableKind,
   type SyncedKind,
 } from './kind.ts';
-import { localTrafficNotice, type LocalServiceOf } from './local-traffic.ts';
-import { sharedAddressNotice, type AddressHolder, type ServedAddress } from './shared-addresses.ts';
+import {
+  localTrafficNotice,
+  sharedAddressNotice,
+  type AddressHolder,
+  type LocalServiceOf,
+  type ServedAddress,
+} from './service-notices.ts';
 
 const SUBSETS = 'subsets';
 const ADDRESS_LISTS = ['addresses', 'notReadyAddresses'] as const;

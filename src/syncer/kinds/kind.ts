@@ -9,8 +9,7 @@ import type { PatchConfig } from '../patch/patch-schema.ts';
 import type { ValidateResult } from '../patch/types.ts';
 import type { ContentRules, NameTranslator } from '../translate/types.ts';
 import type { AddressField } from './load-balancers.ts';
-import type { LocalServiceOf } from './local-traffic.ts';
-import type { AddressHolder } from './shared-addresses.ts';
+import type { AddressHolder, LocalServiceOf } from './service-notices.ts';
 
 export type GateReason =
   | 'service has a selector'
