@@ -4,7 +4,7 @@ import { textAt, valueAt } from '../base/json.ts';
 import type { ConfigProblem } from '../base/errors.ts';
 import type { Config, FleetConfig } from '../syncer/config/config.ts';
 import { isFleetNamespace } from '../syncer/config/fleet-rules.ts';
-import { parseLabelSelector, type LabelPredicate } from '../kube/label-selector.ts';
+import { parseLabelSelector, printLabelSelector, type LabelPredicate } from '../kube/label-selector.ts';
 import {
   asJson,
   keyOf,
@@ -13,7 +13,6 @@ import {
   type NamespacedName,
   type ObjectKey,
 } from '../kube/object.ts';
-import { selectorText } from '../syncer/kinds/synced-kinds.ts';
 import { hasBookkeeping } from '../syncer/translate/bookkeeping.ts';
 import { memberConfig, type MemberConfig, type MemberRules, type MemberTexts } from './member-config.ts';
 import {
@@ -59,7 +58,7 @@ const DEFAULT_SELECTOR = `${MEMBER_LABEL}=true`;
 
 /** The selector of the workloads as text; that of {@link FleetConfig} may be empty. */
 export function memberSelector({ selector }: FleetConfig): string {
-  return selectorText(selector) || DEFAULT_SELECTOR;
+  return printLabelSelector(selector) || DEFAULT_SELECTOR;
 }
 
 export function isSelected(fleet: FleetConfig): (workload: KubeObject) => boolean {

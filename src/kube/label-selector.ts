@@ -108,6 +108,26 @@ function matches({ key, operator, values }: SelectorRequirement, labels: StringM
   }
 }
 
+/** As objects of Kubernetes have one (`metav1.LabelSelector`). */
+export interface LabelSelector {
+  readonly matchLabels: Readonly<Record<string, string>>;
+  readonly matchExpressions: readonly {
+    readonly key: string;
+    readonly operator: keyof typeof OPERATORS;
+    readonly values: readonly string[];
+  }[];
+}
+
+const OPERATORS = { In: 'in', NotIn: 'notin', Exists: 'exists', DoesNotExist: '!' } as const;
+
+/** As text; '' selects everything. */
+export function printLabelSelector({ matchLabels, matchExpressions }: LabelSelector): string {
+  return printSelector([
+    ...Object.entries(matchLabels).map(([key, value]) => ({ key, operator: '=', values: [value] }) as const),
+    ...matchExpressions.map(({ key, operator, values }) => ({ key, operator: OPERATORS[operator], values })),
+  ]);
+}
+
 /** Values and operators are preserved; blanks are normalized. */
 export function printSelector(requirements: readonly SelectorRequirement[]): string {
   return requirements.map(printRequirement).join(',');

@@ -16,9 +16,9 @@ const EVERYTHING = {
 function configOf(namespaces: object, more: object = {}): Config {
   return {
     sync: {
-      endpoints: { enabled: true },
-      endpointSlices: { enabled: false },
-      services: { enabled: false },
+      endpoints: { enabled: true, patches: [] },
+      endpointSlices: { enabled: false, patches: [] },
+      services: { enabled: false, patches: [] },
       namespaces,
     },
     services: { mode: 'vcluster', allow: [] },

@@ -24,6 +24,7 @@ import type { KnownFields } from '../patch/check-patch.ts';
 import { validateBy } from '../patch/validate-object.ts';
 import { sliceRules } from '../../kube/endpoint-rules.ts';
 import {
+  BY_SERVICE,
   HEADLESS_LABEL,
   OBJECT_FIELDS,
   PLAIN_KIND,
@@ -72,7 +73,6 @@ const OURS = 'endpoint-syncer';
 const VCLUSTER = 'vcluster';
 const ENDPOINTS_MEMBER = 'endpoints';
 const PORTS_MEMBER = 'ports';
-export const BY_SERVICE = 'service';
 
 export interface EndpointSliceOptions extends Pick<
   Relations,

@@ -32,6 +32,9 @@ export const NO_EFFECT = { type: 'Warning', reason: 'NoEffect' } as const;
  * when a selector goes. No copy needs it: kube-proxy knows headless Services by their address. */
 export const HEADLESS_LABEL = 'service.kubernetes.io/headless';
 
+/** Index on virtual slices: the keys of the Services that they give addresses. */
+export const BY_SERVICE = 'service';
+
 export interface GateOptions {
   readonly requireService: boolean;
 }

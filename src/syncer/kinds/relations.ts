@@ -1,5 +1,8 @@
-/** What the synced objects of one kind must know of those of others: the Endpoints and slices of a Service, and the Service of both. */
+/** Which objects a configuration selects, and what those of one kind must know of those of others: the Endpoints and slices of a Service, and the
+ * Service of both. */
 
+import { textPattern } from '../../base/text-pattern.ts';
+import { parseLabelSelector, printLabelSelector, type LabelSelector } from '../../kube/label-selector.ts';
 import {
   ENDPOINT_SLICES,
   ENDPOINTS,
@@ -10,15 +13,18 @@ import {
 } from '../../kube/object.ts';
 import type { Lister } from '../../kube/types.ts';
 import type { PatchConfig } from '../patch/patch-schema.ts';
-import { addressesOfSlice, BY_SERVICE, exclusion } from './endpoint-slices.ts';
+import { addressesOfSlice, exclusion } from './endpoint-slices.ts';
 import { addressesOfEndpoints, isMirrored } from './endpoints.ts';
 import {
+  BY_SERVICE,
   KEEPING_REASONS,
   type GateReason,
   type KindSettings,
   type Relations,
   type ServiceSettings,
+  type SyncedKind,
 } from './kind.ts';
+import type { AddressHolder } from './service-notices.ts';
 import { serviceExclusion } from './services.ts';
 
 export type VirtualCache = Pick<Lister, 'get' | 'byIndex'>;
@@ -26,7 +32,33 @@ export type VirtualCache = Pick<Lister, 'get' | 'byIndex'>;
 /** Why the configuration leaves a virtual object out, whatever its kind. */
 export type Selection = (virtual: KubeObject) => GateReason | undefined;
 
-/** What of a configuration decides about them. */
+/** What of a configuration decides about that. */
+export interface SelectionSettings {
+  readonly selector: LabelSelector;
+  readonly namespaces: { readonly include: readonly string[]; readonly exclude: readonly string[] };
+}
+
+export function selectionOf({ selector, namespaces }: SelectionSettings): Selection {
+  const hasLabels = parseLabelSelector(printLabelSelector(selector));
+  const [included, excluded] = [namespaces.include, namespaces.exclude].map((patterns) => {
+    const tests = patterns.map((pattern) => textPattern(pattern));
+    return (name: string): boolean => tests.some((test) => test(name));
+  });
+  return ({ metadata: { namespace = '', labels = {} } }) => {
+    const isOutside = namespaces.include.length > 0 && included?.(namespace) === false;
+    if (isOutside || excluded?.(namespace) === true) return 'namespace is excluded';
+    return hasLabels(labels) ? undefined : 'not selected';
+  };
+}
+
+export function selecting(kind: SyncedKind, selection: Selection): SyncedKind {
+  return {
+    ...kind,
+    gate: (virtual, service, options) => selection(virtual) ?? kind.gate(virtual, service, options),
+  };
+}
+
+/** What of a configuration decides about the relations of objects. */
 interface RelationSettings extends ServiceSettings {
   readonly sync: Readonly<Record<'endpoints' | 'services', KindSettings>>;
 }
@@ -50,6 +82,9 @@ export function relationsOf(
       if (slice !== undefined && reason === undefined) yield slice;
     }
   }
+  function* addressesOfSlices(service: ObjectKey): Generator<AddressHolder> {
+    for (const slice of slicesOf(service)) yield addressesOfSlice(slice);
+  }
   const serviceOf = (key: ObjectKey): KubeObject | undefined =>
     mode === 'sync' ? virtualCaches.get(SERVICES.plural)?.get(key) : undefined;
   const hasSyncedEndpoints = (service: KubeObject): boolean => {
@@ -58,11 +93,11 @@ export function relationsOf(
   };
   return {
     isEndpointsSynced,
-    slicesOf: (service) => slicesOf(service).map(addressesOfSlice),
+    slicesOf: addressesOfSlices,
     *addressesOf(service) {
       const own = endpointsOf(service);
       if (own !== undefined && isMirrored(own)) yield addressesOfEndpoints(own);
-      yield* slicesOf(service).map(addressesOfSlice);
+      yield* addressesOfSlices(service);
     },
     hasSyncedEndpoints,
     neverCopied(key) {
@@ -70,9 +105,9 @@ export function relationsOf(
       const reason = service && (selection(service) ?? serviceExclusion(service, hasSyncedEndpoints));
       return reason === undefined || KEEPING_REASONS.has(reason) ? undefined : reason;
     },
-    localServiceOf: (patches) => (key) => {
+    localServiceOf(patches) {
       const isHandled = mentions(patches, 'nodeName') || mentions(sync.services.patches, 'TrafficPolicy');
-      return isHandled ? undefined : serviceOf(key);
+      return isHandled ? () => undefined : serviceOf;
     },
   };
 }

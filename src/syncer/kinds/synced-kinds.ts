@@ -1,7 +1,5 @@
-/** The kinds that a configuration syncs, and which of their objects it selects. */
+/** The registry of kinds, and which of them a configuration syncs. */
 
-import { textPattern } from '../../base/text-pattern.ts';
-import { parseLabelSelector, printSelector, type SelectorOperator } from '../../kube/label-selector.ts';
 import { apiVersionOf, type GroupVersionKind, type Resource } from '../../kube/object.ts';
 import { compilePatches, type CompiledPatches } from '../patch/compile.ts';
 import type { PatchConfig } from '../patch/patch-schema.ts';
@@ -10,7 +8,13 @@ import { validateMetadata } from '../patch/validate-object.ts';
 import { endpointSlices } from './endpoint-slices.ts';
 import { endpoints } from './endpoints.ts';
 import type { KindSettings, ServiceSettings, SyncableKind, SyncedKind } from './kind.ts';
-import { relationsOf, type Selection, type VirtualCache } from './relations.ts';
+import {
+  relationsOf,
+  selecting,
+  selectionOf,
+  type SelectionSettings,
+  type VirtualCache,
+} from './relations.ts';
 import { services } from './services.ts';
 
 /**
@@ -81,21 +85,6 @@ interface SyncSettings extends ServiceSettings {
   readonly sync: Readonly<Record<SyncedKey, KindSettings>>;
 }
 
-/** What of a configuration decides which of their objects are. */
-interface SelectionSettings {
-  readonly selector: LabelSelectorSettings;
-  readonly namespaces: { readonly include: readonly string[]; readonly exclude: readonly string[] };
-}
-
-interface LabelSelectorSettings {
-  readonly matchLabels: Readonly<Record<string, string>>;
-  readonly matchExpressions: readonly {
-    readonly key: string;
-    readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
-    readonly values: readonly string[];
-  }[];
-}
-
 export interface ConfiguredKind {
   readonly kind: SyncedKind;
   readonly patches: readonly PatchConfig[];
@@ -113,43 +102,6 @@ export function syncedKinds(
     const settings = config.sync[one.key];
     return { kind: selecting(one.create(settings, relations, config), selection), patches: settings.patches };
   });
-}
-
-export function selectionOf({ selector, namespaces }: SelectionSettings): Selection {
-  const hasLabels = parseLabelSelector(selectorText(selector));
-  const [included, excluded] = [namespaces.include, namespaces.exclude].map((patterns) => {
-    const tests = patterns.map((pattern) => textPattern(pattern));
-    return (name: string): boolean => tests.some((test) => test(name));
-  });
-  return ({ metadata: { namespace = '', labels = {} } }) => {
-    const isOutside = namespaces.include.length > 0 && included?.(namespace) === false;
-    if (isOutside || excluded?.(namespace) === true) return 'namespace is excluded';
-    return hasLabels(labels) ? undefined : 'not selected';
-  };
-}
-
-function selecting(kind: SyncedKind, selection: Selection): SyncedKind {
-  return {
-    ...kind,
-    gate: (virtual, service, options) => selection(virtual) ?? kind.gate(virtual, service, options),
-  };
-}
-
-const OPERATORS: Readonly<
-  Record<LabelSelectorSettings['matchExpressions'][number]['operator'], SelectorOperator>
-> = {
-  In: 'in',
-  NotIn: 'notin',
-  Exists: 'exists',
-  DoesNotExist: '!',
-};
-
-/** In the grammar of label selectors; '' selects everything. */
-export function selectorText({ matchLabels, matchExpressions }: LabelSelectorSettings): string {
-  return printSelector([
-    ...Object.entries(matchLabels).map(([key, value]) => ({ key, operator: '=', values: [value] }) as const),
-    ...matchExpressions.map(({ key, operator, values }) => ({ key, operator: OPERATORS[operator], values })),
-  ]);
 }
 
 export function enablingSettings(

@@ -3,7 +3,8 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { objectKey, type KubeObject, type StringMap } from '../../../src/kube/object.ts';
-import { BY_SERVICE, serviceKeysOf } from '../../../src/syncer/kinds/endpoint-slices.ts';
+import { serviceKeysOf } from '../../../src/syncer/kinds/endpoint-slices.ts';
+import { BY_SERVICE } from '../../../src/syncer/kinds/kind.ts';
 import type { VirtualCache } from '../../../src/syncer/kinds/relations.ts';
 import { syncedKinds } from '../../../src/syncer/kinds/synced-kinds.ts';
 import { configOf } from '../../cli/live/memory-clusters.ts';

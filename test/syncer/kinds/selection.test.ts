@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Config } from '../../../src/syncer/config/config.ts';
-import { selectionOf } from '../../../src/syncer/kinds/synced-kinds.ts';
+import { selectionOf } from '../../../src/syncer/kinds/relations.ts';
 import { problemsIn, validConfig } from '../../cli/config/setup.ts';
 
 type LabelSelectorConfig = Config['selector'];
