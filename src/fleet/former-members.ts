@@ -120,12 +120,14 @@ export class FormerMembers {
     const deleted = await discovery.deletedIn(namespace, names, signal);
     const locks = new Map(formers.map(({ config, lock }) => [config, lock]));
     const clientOf = (config: Config): ClusterClient =>
-      guardedClient(client, () => {
-        const lock = locks.get(config);
-        if (lock !== undefined) checkHeld(lock);
-        // It may be installed again meanwhile: what is deleted until the caches show it is copied again by its sync.
-        if (!this.#isDeleted(keyOf({ namespace, name: config.name })))
-          throw new TransportError('the vCluster exists again');
+      guardedClient(client, {
+        checkWrite: () => {
+          const lock = locks.get(config);
+          if (lock !== undefined) checkHeld(lock);
+          // It may be installed again meanwhile: what is deleted until the caches show it is copied again by its sync.
+          if (!this.#isDeleted(keyOf({ namespace, name: config.name })))
+            throw new TransportError('the vCluster exists again');
+        },
       });
     const configs = [...locks.keys()].filter(({ name }) => deleted.has(name));
     if (configs.length > 0) await removeCopies({ namespace, configs, clientOf, client, logger, signal });

@@ -290,13 +290,14 @@ export function checkHeld(lock: Lock): void {
 }
 
 /**
- * A client that checks each write immediately before it is sent. `checkWrite` throws if writes are not allowed. It is called when a connection is free, not when the request is queued, so a process
- * that was suspended in between sends nothing. Disposing of the result does not dispose of `client`.
+ * A client that asks `guard` immediately before each write is sent, which throws if writes are not allowed: when a connection is free, not when the
+ * request is queued, so a process that was suspended in between sends nothing. Disposing of the result does not dispose of `client`.
  */
-export function guardedClient(client: WatchClient, checkWrite: () => void): WatchClient {
+export function guardedClient(client: WatchClient, guard: { checkWrite(): void }): WatchClient {
+  const beforeSend = (): void => guard.checkWrite();
   const guarded = <T extends RequestOptions>(options: T | undefined): T & RequestOptions => ({
     ...(options ?? ({} as T)), // every member of T is optional
-    beforeSend: checkWrite,
+    beforeSend,
   });
   return {
     cluster: client.cluster,

@@ -71,8 +71,8 @@ export async function startSync(options: SyncOptions): Promise<Sync> {
   ]);
   const leadership = resources.use(startLeadership({ ...options, config, client: clusters.host }));
   const clients = {
-    virtual: guardedClient(clusters.virtual, () => leadership.checkWrite()),
-    host: guardedClient(clusters.host, () => leadership.checkWrite()),
+    virtual: guardedClient(clusters.virtual, leadership),
+    host: guardedClient(clusters.host, leadership),
   };
   const recorder = clusters.createRecorder(clients.virtual);
   const hostRecorder = clusters.createRecorder(clusters.host);

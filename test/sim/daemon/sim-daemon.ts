@@ -102,8 +102,10 @@ export class SimDaemon {
       isDryRun,
       metrics: { leads: () => undefined },
     });
-    const check = (): void => leadership.checkWrite();
-    const clients = { virtual: guardedClient(raw.virtual, check), host: guardedClient(raw.host, check) };
+    const clients = {
+      virtual: guardedClient(raw.virtual, leadership),
+      host: guardedClient(raw.host, leadership),
+    };
     const recorder = isDryRun
       ? NO_EVENTS
       : new AggregatingRecorder({
