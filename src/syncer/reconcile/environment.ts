@@ -99,34 +99,30 @@ export async function createHostNamespace(
 /** It may be created at any time. When it is created again, the uid that is known of it names no object, and the host's garbage collector deletes
  * every copy that it owns. */
 export class CopyOwner {
+  current: OwnerReference | undefined;
   readonly #resolve;
-  #current: OwnerReference | undefined;
   #reading: Promise<void> | undefined;
 
   constructor(current: OwnerReference | undefined, resolve: () => Promise<OwnerReference | undefined>) {
-    this.#current = current;
+    this.current = current;
     this.#resolve = resolve;
-  }
-
-  get current(): OwnerReference | undefined {
-    return this.#current;
   }
 
   /** False if it is the known one. */
   replace(owner: OwnerReference): boolean {
-    if (owner.uid === this.#current?.uid) return false;
-    this.#current = owner;
+    if (owner.uid === this.current?.uid) return false;
+    this.current = owner;
     return true;
   }
 
   /** Reads the uid again, because a copy was deleted. Never rejects: an owner that does not exist stays, so that nothing outlives it. */
   async refresh(): Promise<void> {
-    if (this.#current === undefined) return;
+    if (this.current === undefined) return;
     this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
     await this.#reading;
   }
 
   async #read(): Promise<void> {
-    this.#current = (await this.#resolve().catch(() => undefined)) ?? this.#current;
+    this.current = (await this.#resolve().catch(() => undefined)) ?? this.current;
   }
 }
