@@ -90,7 +90,7 @@ export async function updatePair(
   if (isRefused(merged)) return merged;
   const uncertainMs = merged.isUncertain ? state.arrivals.uncertainWaitMs(sync.nowMs(), record) : 0;
   if (uncertainMs > 0) return { outcome: 'again', left: later('change is in progress', uncertainMs) };
-  sync.report(seen.virtual, ...merged.notAllowed.map(notAllowedNotice));
+  for (const reference of merged.notAllowed) sync.report(seen.virtual, notAllowedNotice(reference));
   const overwrites = overwritesOf(sync, seen, merged);
   const isDrift = overwrites !== undefined;
   const verdict = isDrift ? state.noteDrift(sync.nowMs(), overwrites) : undefined;

@@ -288,7 +288,7 @@ async function createCopy(sync: KindSync, seen: Observation): Acted {
     return dependentsFirst('no host copy');
   const copy = await sync.forge.fresh(placed(seen), state.lastSync(virtual));
   if (isRefused(copy)) return copy;
-  sync.report(seen.virtual, ...copy.notAllowed.map(notAllowedNotice));
+  for (const reference of copy.notAllowed) sync.report(seen.virtual, notAllowedNotice(reference));
   const stored = await sync.writers.host.create(copy.host, 'no host copy');
   if (stored !== undefined && seen.target !== undefined) sync.hostChanged(seen.target);
   sync.recordReferences(key, copy.references);
@@ -322,7 +322,7 @@ async function rewriteCopy(sync: KindSync, seen: Observation, reason: string): A
   if (await isVirtualBehind(sync, virtual, host, true)) return STALE;
   const copy = await sync.forge.fresh(placed(seen), sync.states.of(seen.key).lastSync(virtual));
   if (isRefused(copy)) return copy;
-  sync.report(seen.virtual, ...copy.notAllowed.map(notAllowedNotice));
+  for (const reference of copy.notAllowed) sync.report(seen.virtual, notAllowedNotice(reference));
   if (isRecreated(sync.decide, copy.host, host, virtual))
     return deleteToRecreate(sync, seen, host, copy.host);
   // Without its finalizers, an object that is being deleted is removed before another client is done with it.
