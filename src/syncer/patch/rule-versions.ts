@@ -2,8 +2,8 @@
 
 import { valueAt, type JsonObject } from '../../base/json.ts';
 import type { Program, VclusterContext } from '../../expressions/types.ts';
-import { shortHash } from '../translate/last-synced.ts';
-import { UNPROVABLE, type FlowRules } from '../translate/types.ts';
+import { shortHash, UNPROVABLE } from '../translate/last-synced.ts';
+import type { FlowRules } from '../translate/types.ts';
 import { covers, type CompiledPatch } from './compile.ts';
 
 /** `vcluster`: what expressions see as `context.vcluster`. Where one reads it, another configuration is another rule. */

@@ -16,7 +16,6 @@ import { hash } from 'node:crypto';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from './bookkeeping.ts';
-import { UNPROVABLE } from './types.ts';
 
 /** One key (annotation, label, path) at the last sync. Hashes; undefined: it was not there. At least one side was. */
 export interface SyncedEntry {
@@ -48,6 +47,9 @@ export interface LastSynced {
   /** The version of the virtual object that the record was made from, or an older one. A cache that is behind it is stale. */
   readonly revision?: string | undefined;
 }
+
+/** The version of rules that depend on what no record holds. */
+export const UNPROVABLE = '';
 
 const VERSION = 1;
 /** Instead of a record that does not fit beside the other annotations: it proves that this program wrote the copy, and nothing else. */

@@ -54,13 +54,11 @@ export type Crossing = 'never' | 'toHost';
 /** A concrete path in an object: own keys and array indices. */
 export type ConcretePath = readonly (string | number)[];
 
-export const UNPROVABLE = '';
-
 /** What the configured patches say about flow; a patch pipeline is one. */
 export interface FlowRules {
   /** How the member at these segments of the host object flows, e.g. `['metadata','annotations','example.com/key']`. */
   flowOf(segments: ConcretePath): Flow;
-  /** The version of the patches that reach this member on its way to the host; undefined: none does. What is made with {@link UNPROVABLE} also
+  /** The version of the patches that reach this member on its way to the host; undefined: none does. What is made with `UNPROVABLE` also
    * depends on what no record holds. */
   rulesOf(segments: ConcretePath): string | undefined;
   /** Concrete paths at or below the members of the kind's content in this host object that flow both ways. */

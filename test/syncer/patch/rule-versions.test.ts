@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import type { PatchConfig } from '../../../src/syncer/patch/patch-schema.ts';
 import { createPatchPipeline } from '../../../src/syncer/patch/pipeline.ts';
-import { UNPROVABLE } from '../../../src/syncer/translate/types.ts';
+import { UNPROVABLE } from '../../../src/syncer/translate/last-synced.ts';
 import { build, pipelineOptions } from './build.ts';
 
 const KEY = ['metadata', 'annotations', 'k'];
