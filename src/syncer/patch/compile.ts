@@ -1,4 +1,5 @@
-/** Compiles the configured patches: paths to segments, expressions to programs, and the directions in which each path is synced. */
+/** Compiles the configured patches: paths to segments, expressions to programs, the directions in which each path is synced, and the version of what
+ * makes a value. */
 
 import { parsePath, type Segment, printPath } from './path-syntax.ts';
 import { isProtected, OWN_METADATA } from './protect.ts';
@@ -9,10 +10,11 @@ import type { Direction, ValueMode } from './types.ts';
 import type { PatchConfig } from './patch-schema.ts';
 import { PatchError } from '../../base/errors.ts';
 import { compileExpression, compileFilter } from '../../expressions/front-end/compile-expression.ts';
-import type { Program } from '../../expressions/types.ts';
+import type { Program, VclusterContext } from '../../expressions/types.ts';
+import { shortHash, UNPROVABLE } from '../translate/last-synced.ts';
 import { isWithin } from '../translate/paths.ts';
 import type { ConcretePath, Flow, FlowRules, KeptPaths } from '../translate/types.ts';
-import type { JsonObject } from '../../base/json.ts';
+import { valueAt, type JsonObject } from '../../base/json.ts';
 
 type PatchAction =
   | { readonly kind: 'evaluate'; readonly program: Program }
@@ -274,6 +276,38 @@ export function keptPaths(patches: readonly CompiledPatch[]): KeptPaths {
     covers: (path) => patches.some(({ segments }) => covers(segments, path)),
     locate: (object) => distinct(patches.map(({ paths }) => locate(paths.toHost, object))),
   };
+}
+
+/** The version of the patches that reach a place on the way to the host: what a record calls the rules that made a value. `vcluster`: what expressions
+ * see as `context.vcluster`. Where one reads it, another configuration is another rule. */
+export function ruleVersions(
+  patches: readonly CompiledPatch[],
+  vcluster: VclusterContext,
+): FlowRules['rulesOf'] {
+  const rules = patches.map((patch) => ({ patch, version: versionOf(patch, { ...vcluster }) }));
+  return (path) => {
+    const versions = rules.flatMap(({ patch, version }) => (covers(patch.segments, path) ? [version] : []));
+    if (versions.length < 2) return versions[0];
+    return versions.includes(UNPROVABLE) ? UNPROVABLE : shortHash(versions.join(''));
+  };
+}
+
+function versionOf(
+  { actions: { toHost }, filters, config, paths }: CompiledPatch,
+  vcluster: JsonObject,
+): string {
+  const programs = filters.map(({ program }) => program);
+  if (toHost.kind === 'evaluate') programs.push(toHost.program);
+  if (programs.some(readsHostObject)) return UNPROVABLE;
+  const { path, expression, reverseExpression: _back, reference, labels, ...others } = config;
+  const read = programs.flatMap(({ reads }) => reads.vcluster.map((one) => valueAt(vcluster, one)));
+  // Records have the hash, so that of a patch of these modes must stay.
+  const own = [path, expression, reference, labels, paths.toHost.matchesMissing, read];
+  return shortHash(JSON.stringify(Object.keys(others).length === 0 ? own : [...own, others]));
+}
+
+export function readsHostObject({ reads }: Program): boolean {
+  return reads.hostObject.length > 0;
 }
 
 /** Two patches may match the same path; one matches each once. */

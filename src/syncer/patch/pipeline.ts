@@ -3,7 +3,14 @@
 import type { Clock } from '../../base/clock.ts';
 import { PatchError } from '../../base/errors.ts';
 import type { VclusterContext } from '../../expressions/types.ts';
-import { type CompiledPatch, createFlow, dependOnOrder, mayBeKept } from './compile.ts';
+import {
+  type CompiledPatch,
+  createFlow,
+  dependOnOrder,
+  mayBeKept,
+  readsHostObject,
+  ruleVersions,
+} from './compile.ts';
 import { FilledContext, withEmptyLists } from './empty-lists.ts';
 import {
   NO_REFERENCES,
@@ -13,7 +20,6 @@ import {
   type RunSettings,
   type Stage,
 } from './patch-run.ts';
-import { readsHostObject, ruleVersions } from './rule-versions.ts';
 import type { PatchedObject, PatchPipeline } from './types.ts';
 
 export interface PipelineOptions extends PatchSettings {
