@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { TerminalError } from '../../../src/base/errors.ts';
 import type { KubeObject, ObjectMeta } from '../../../src/kube/object.ts';
-import { checkCopySize, pausesFor } from '../../../src/syncer/reconcile/copy-size.ts';
+import { checkCopySize, pausesFor } from '../../../src/syncer/reconcile/copy.ts';
 import type { PatchConfig } from '../../../src/syncer/patch/patch-schema.ts';
 import { build } from '../patch/build.ts';
 import { Budget } from '../../../src/expressions/local/budget.ts';
