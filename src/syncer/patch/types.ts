@@ -67,7 +67,7 @@ export interface PatchContext extends ObjectContext {
   /** The virtual namespace of the object, in both directions. */
   readonly objectNamespace: string;
   /** What evaluations in the daemon may still cost, shared by all of one reconcile; default: this application has all of it. */
-  readonly budget?: Budget;
+  readonly budget?: Budget | undefined;
 }
 
 /** Immutable; a reload creates a new one. */

@@ -76,8 +76,8 @@ export interface PlacedPair {
   readonly virtual: KubeObject;
   readonly target: NamespacedName;
   readonly host: KubeObject | undefined;
-  /** What the evaluations of this reconcile may still cost, in both directions. */
-  readonly budget: Budget;
+  /** What the evaluations of this reconcile may still cost, in both directions; undefined: each has all of it. */
+  readonly budget?: Budget | undefined;
   /** The host has no Service that the copy belongs to, and the copy is marked for the host's controllers. */
   readonly isUnserved?: boolean;
 }
@@ -300,13 +300,13 @@ async function reverseCopy(
   host: KubeObject,
   name: NamespacedName,
   parts: ReverseParts,
-  { original, budget }: { readonly original: KubeObject | undefined; readonly budget?: Budget },
+  { original, budget }: { readonly original: KubeObject | undefined; readonly budget?: Budget | undefined },
 ): Promise<Reversed & Pick<PatchedObject, 'failed' | 'unresolved'>> {
   const { object, unresolved, failed } = await parts.pipeline.apply('toVirtual', asJson(host), {
     objectNamespace: name.namespace,
     virtualObject: original === undefined ? null : asJson(original),
     hostObject: asJson(host),
-    ...(budget && { budget }),
+    budget,
   });
   const { content } = parts.kind;
   return {

@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '../../base/json.ts';
 import type { Semaphore } from '../../base/semaphore.ts';
+import { Budget } from '../../expressions/local/budget.ts';
 import type { ObservableInformer } from '../../kube/informer/informer.ts';
 import {
   isTerminating,
@@ -136,6 +137,11 @@ export class KindSync {
 
   nowMs(): number {
     return this.environment.clock.monotonicMs();
+  }
+
+  /** For the evaluations of one reconcile, in both directions; undefined: no patch has an expression. */
+  newBudget(): Budget | undefined {
+    return this.evaluations && new Budget();
   }
 
   report(virtual: KubeObject | undefined, ...notices: readonly RecordedEvent[]): void {

@@ -5,7 +5,6 @@ import { isTerminating, parseKey, type KubeObject, type ObjectKey } from '../../
 import { isConflict } from '../../kube/status-error.ts';
 import type { RecordedEvent } from '../../kube/types.ts';
 import { KEEPING_REASONS, type SyncedKind } from '../kinds/kind.ts';
-import { Budget } from '../../expressions/local/budget.ts';
 import { LAST_SYNCED } from '../translate/bookkeeping.ts';
 import { needsWrite } from '../translate/content.ts';
 import { recordOf } from '../translate/last-synced.ts';
@@ -77,7 +76,7 @@ export async function updatePair(
   sync: KindSync,
   observation: Observation,
 ): Promise<ReconcileResult | RefusedCopy> {
-  const seen = asPair(observation);
+  const seen = asPair(sync, observation);
   const { host, virtual, key } = seen;
   const state = sync.states.of(key);
   const record = recordOf(host);
@@ -285,10 +284,10 @@ function contestNotice(
   return alteredNotice(seen.host, paths.length === 0 ? [RECORD_PATH] : paths);
 }
 
-function asPair(seen: Observation): SeenPair {
+function asPair(sync: KindSync, seen: Observation): SeenPair {
   const { virtual, host, target } = seen;
   invariant(virtual && host && target, 'both objects exist when a pair is updated');
-  return { ...seen, virtual, host, target, budget: new Budget() };
+  return { ...seen, virtual, host, target, budget: sync.newBudget() };
 }
 
 // What follows a write of the copy: the status is copied, the pair remembered, and the key reconciled again where something is left to do.

@@ -12,7 +12,6 @@ import {
   type ObjectKey,
 } from '../../kube/object.ts';
 import { hasSelector } from '../kinds/kind.ts';
-import { Budget } from '../../expressions/local/budget.ts';
 import { recordOf } from '../translate/last-synced.ts';
 import { ownershipOf } from '../translate/bookkeeping.ts';
 import { isStandIn } from '../translate/stand-in.ts';
@@ -286,7 +285,7 @@ async function createCopy(sync: KindSync, seen: Observation): Acted {
   if (await learnService(sync, seen, virtual)) return STALE;
   if (seen.target !== undefined && !sync.areDependentsRead(seen.target))
     return dependentsFirst('no host copy');
-  const copy = await sync.forge.fresh(placed(seen), state.lastSync(virtual));
+  const copy = await sync.forge.fresh(placed(sync, seen), state.lastSync(virtual));
   if (isRefused(copy)) return copy;
   for (const reference of copy.notAllowed) sync.report(seen.virtual, notAllowedNotice(reference));
   const stored = await sync.writers.host.create(copy.host, 'no host copy');
@@ -320,7 +319,7 @@ async function rewriteCopy(sync: KindSync, seen: Observation, reason: string): A
   const { virtual, host } = seen;
   invariant(virtual && host?.metadata.resourceVersion, 'both objects exist when a copy is rewritten');
   if (await isVirtualBehind(sync, virtual, host, true)) return STALE;
-  const copy = await sync.forge.fresh(placed(seen), sync.states.of(seen.key).lastSync(virtual));
+  const copy = await sync.forge.fresh(placed(sync, seen), sync.states.of(seen.key).lastSync(virtual));
   if (isRefused(copy)) return copy;
   for (const reference of copy.notAllowed) sync.report(seen.virtual, notAllowedNotice(reference));
   if (isRecreated(sync.decide, copy.host, host, virtual))
@@ -355,7 +354,7 @@ async function takeOver(sync: KindSync, seen: Observation): Acted {
   return result;
 }
 
-function placed({ virtual, target, host, isUnserved }: Observation): PlacedPair {
+function placed(sync: KindSync, { virtual, target, host, isUnserved }: Observation): PlacedPair {
   invariant(virtual && target, 'an object that is copied exists and has a target');
-  return { virtual, target, host, isUnserved, budget: new Budget() };
+  return { virtual, target, host, isUnserved, budget: sync.newBudget() };
 }
