@@ -64,7 +64,7 @@ export interface RunInput {
 /** Independent patches, whose requests are sent to the sandbox together. */
 export type Stage = readonly CompiledPatch[];
 
-export const NO_REFERENCES = { references: [], notAllowed: [], unresolved: [] };
+const NO_REFERENCES = { references: [], notAllowed: [], unresolved: [] };
 
 export class PatchRun {
   readonly #settings: RunSettings;

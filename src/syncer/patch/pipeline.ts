@@ -12,14 +12,7 @@ import {
   ruleVersions,
 } from './compile.ts';
 import { FilledContext, withEmptyLists } from './empty-lists.ts';
-import {
-  NO_REFERENCES,
-  PatchRun,
-  type PatchSettings,
-  type RunInput,
-  type RunSettings,
-  type Stage,
-} from './patch-run.ts';
+import { PatchRun, type PatchSettings, type RunInput, type RunSettings, type Stage } from './patch-run.ts';
 import type { PatchedObject, PatchPipeline } from './types.ts';
 
 export interface PipelineOptions extends PatchSettings {
@@ -30,21 +23,20 @@ export interface PipelineOptions extends PatchSettings {
 
 export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
   const { patches } = options.compiled;
+  if (patches.length === 0) return NO_PATCHES;
   const rulesOf = ruleVersions(patches, options.vcluster);
   const unmatched = new Set(patches);
   let isApplied = false;
   const settings = { ...options, rulesOf, unmatched };
-  const isEmpty = patches.length === 0;
   const stages = { toHost: stagesOf(patches), toVirtual: stagesOf(patches.toReversed()) };
   return {
-    isEmpty,
+    isEmpty: false,
     readsHostObject: patches.some(
       ({ actions: { toHost }, filters }) =>
         (toHost.kind === 'evaluate' && readsHostObject(toHost.program)) ||
         filters.some(({ program }) => readsHostObject(program)),
     ),
     apply(direction, stored, storedContext) {
-      if (isEmpty) return { object: stored, ...NO_REFERENCES };
       isApplied ||= direction === 'toHost';
       const object = withEmptyLists(stored);
       const input = { direction, object, context: new FilledContext(storedContext), failed: [] };
@@ -63,6 +55,18 @@ export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
     rulesOf,
   };
 }
+
+/** Of most kinds: what they copy is not patched, and flows both ways. */
+const NO_PATCHES: PatchPipeline = {
+  isEmpty: true,
+  readsHostObject: false,
+  neverMatched: () => [],
+  apply: (_direction, object) => ({ object, references: [], notAllowed: [], unresolved: [] }),
+  flowOf: () => 'both',
+  twoWayPaths: () => [],
+  hostOwnedPaths: () => [],
+  rulesOf: () => undefined,
+};
 
 /** Runs again without each patch that fails, for the others: results of the sandbox are cached. */
 async function patchedWithoutFailing(
