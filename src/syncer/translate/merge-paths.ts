@@ -68,13 +68,15 @@ export interface PathMerge {
 
 export function planPaths(given: PathMergeInput): PlannedPaths {
   const { content } = given;
-  const isInContent = ([member]: ConcretePath): boolean => content.members.includes(String(member));
-  const kept = outermost(given.kept.filter(isInContent), []);
-  const hostOwned = outermost(given.hostOwned.filter(isInContent), kept);
-  const twoWay = outermost(given.twoWay.filter(isInContent), [...kept, ...hostOwned]);
-  const others = [...kept, ...hostOwned, ...twoWay];
-  const claimed = outermost(content.claimedPaths?.(given.desired) ?? [], others).filter((path) =>
-    [given.desired, given.host].some((object) => valueAt(object, path) !== undefined),
+  const inContent = (paths: readonly ConcretePath[], ...others: readonly (readonly ConcretePath[])[]) => {
+    const found = paths.filter(([member]) => content.members.includes(String(member)));
+    return found.length === 0 ? found : outermost(found, others.flat());
+  };
+  const kept = inContent(given.kept);
+  const hostOwned = inContent(given.hostOwned, kept);
+  const twoWay = inContent(given.twoWay, kept, hostOwned);
+  const claimed = inContent(content.claimedPaths?.(given.desired) ?? [], kept, hostOwned, twoWay).filter(
+    (path) => [given.desired, given.host].some((object) => valueAt(object, path) !== undefined),
   );
   if ([twoWay, hostOwned, kept, claimed].every(({ length }) => length === 0))
     return {
