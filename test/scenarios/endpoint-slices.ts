@@ -38,6 +38,8 @@ const PATCHED: JsonObject = {
   },
 };
 
+const OF_ZONE: JsonValue = [{ addresses: ['10.1.0.1'], conditions: { ready: true }, zone: 'a' }];
+
 export function endpointSliceScenarios(newWorld: NewWorld): void {
   describe('EndpointSlices', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, () => ({ config: BOTH }));
@@ -330,6 +332,24 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
     expect(copy['endpoints'] ?? []).toEqual([]);
     await world.settle(daemon);
     expect(await world.eventsOn('default/zero', 'PatchFailed', 'EndpointSlice')).toEqual([]);
+  });
+
+  test('EndpointSlices have no topology of v1beta1 on the host, which leaves it out of a write in v1', async ({
+    expect,
+  }) => {
+    await using world = await newWorld();
+    const expression = 'value.deprecatedTopology = { "topology.kubernetes.io/zone": "a" }; value';
+    const patches = [{ path: 'endpoints[*]', expression }];
+    const config = { sync: { toHost: { endpointSlices: { enabled: true, patches } } } };
+    const daemon = await world.startSync({ config });
+    await world.virtual.create('EndpointSlice', slice('default/old', 'svc', { endpoints: OF_ZONE }));
+    const copy = await whenSlice(world, 'default/old');
+    expect(copy['endpoints']).toEqual(OF_ZONE);
+    await world.settle(daemon);
+    expect((await whenSlice(world, 'default/old')).metadata.resourceVersion).toBe(
+      copy.metadata.resourceVersion,
+    );
+    expect(await world.eventsOn('default/old', 'Contested', 'EndpointSlice')).toEqual([]);
   });
 
   describe('EndpointSlices with onHostDelete: deleteVirtual', () => {

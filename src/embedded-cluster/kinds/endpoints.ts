@@ -104,9 +104,12 @@ export function endpointSlices(types: TypeTable): ResourceDefinition {
         port['protocol'] ??= 'TCP';
       }
     },
-    prepare: (object) => {
+    prepare: (object, previous) => {
       for (const list of ['endpoints', 'ports'])
         if (listField(object, list).length === 0) object[list] = null;
+      // Only requests in v1beta1 could write it: a list of that time keeps it until it changes.
+      if (previous && jsonEquals(previous['endpoints'], object['endpoints'])) return;
+      for (const endpoint of objectList(object, 'endpoints')) delete endpoint['deprecatedTopology'];
     },
     validate,
     warnings: (object, isCreated) =>

@@ -104,6 +104,8 @@ export const endpointSliceContent: ContentRules = {
       const value = asStored(ownValue(object, member) ?? null, isOmitted);
       if (!isEmpty(value)) stored[member] = value;
     }
+    if (ENDPOINTS_MEMBER in stored)
+      stored[ENDPOINTS_MEMBER] = mapElements(stored[ENDPOINTS_MEMBER] ?? null, withoutTopology);
     const ports = listAt(stored, PORTS_MEMBER);
     // A port without a number means all ports. The API server still defaults its protocol.
     if (ports.length > 0) stored[PORTS_MEMBER] = ports.map(withProtocol);
@@ -129,7 +131,6 @@ export const endpointSliceFields: KnownFields = {
         ...scalars('hostname nodeName zone'),
         addresses: { '*': 'value' },
         conditions: scalars('ready serving terminating'),
-        deprecatedTopology: { '*': 'value' },
         hints: 'any',
         targetRef: REFERENCE_FIELDS,
       },
@@ -350,6 +351,13 @@ function withProtocol(port: JsonValue): JsonValue {
 }
 
 /** An API server returns empty conditions and hints as `{}`. */
+/** A request in v1 cannot write the topology: an API server leaves it out, and keeps that of slices of v1beta1 until their endpoints change. */
+function withoutTopology(endpoint: JsonObject): JsonObject {
+  if (!Object.hasOwn(endpoint, 'deprecatedTopology')) return endpoint;
+  const { deprecatedTopology: _, ...rest } = endpoint;
+  return rest;
+}
+
 function isOmitted(value: JsonValue): boolean {
   return isEmpty(value) || (isJsonObject(value) && Object.keys(value).length === 0);
 }

@@ -88,6 +88,18 @@ describe('an EndpointSlice', () => {
     expect(fieldsOf('', [])).toEqual(['addressType', 'endpoints[0].addresses']);
     expect(fieldsOf('Other', ['x'])).toEqual(['addressType']);
   });
+
+  test('keeps a topology of v1beta1 until its endpoints change', () => {
+    const prepared = (previous: JsonObject | undefined, labels: JsonObject): JsonObject => {
+      const object = { endpoints: [{ addresses: ['10.0.0.1'], deprecatedTopology: labels }], ports: [{}] };
+      SLICES.prepare(object, previous, undefined);
+      return object;
+    };
+    const old = { endpoints: [{ addresses: ['10.0.0.1'], deprecatedTopology: { a: 'b' } }], ports: [{}] };
+    expect(prepared(old, { a: 'b' })).toEqual(old);
+    const without = { ...old, endpoints: [{ addresses: ['10.0.0.1'] }] };
+    expect([prepared(old, { a: 'c' }), prepared(undefined, { a: 'b' })]).toEqual([without, without]);
+  });
 });
 
 test.each<[string, JsonObject, string[]]>([

@@ -116,6 +116,11 @@ test.each<[string, JsonObject, JsonObject]>([
     { ports: [{ name: 'a' }] },
     { ports: [{ name: 'a', protocol: 'TCP' }] },
   ],
+  [
+    'a topology, which v1 does not write',
+    { endpoints: [{ addresses: ['1.1.1.1'], deprecatedTopology: { a: 'b' } }, { addresses: ['1.1.1.2'] }] },
+    { endpoints: [{ addresses: ['1.1.1.1'] }, { addresses: ['1.1.1.2'] }] },
+  ],
 ])('a server stores %s as it returns it', (_, sent, stored) => {
   expect(endpointSliceContent.stored(sent)).toEqual(stored);
 });
