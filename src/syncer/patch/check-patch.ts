@@ -7,6 +7,7 @@ import type { PatchConfig, ReferenceConfig } from './patch-schema.ts';
 import { compileExpression, compileFilter } from '../../expressions/front-end/compile-expression.ts';
 import type { ElementFacts, MatchFacts } from '../../expressions/front-end/warnings.ts';
 import { nearestWord } from '../../base/suggest.ts';
+import { labelKeyProblem } from '../../kube/names.ts';
 import { groupOf } from '../../kube/object.ts';
 import type { JsonValue } from '../../base/json.ts';
 
@@ -46,6 +47,7 @@ export function checkPatch(
     ...checkExpression('expression', patch.expression, facts),
     ...checkExpression('reverseExpression', patch.reverseExpression, facts),
     ...checkReference(patch.reference, facts),
+    ...(known === undefined ? [] : checkReferenceKeys(patch)),
   ];
 }
 
@@ -223,6 +225,17 @@ function checkReference(
   return [...plain, ...SUB_PATHS.flatMap((name) => checkSubPath(`reference.${name}`, reference[name], each))];
 }
 
+function checkReferenceKeys({ path, reference }: PatchConfig): readonly PatchFieldProblem[] {
+  const above = parsePath(path);
+  if (reference === undefined || !above.ok) return [];
+  return SUB_PATHS.flatMap((name): readonly PatchFieldProblem[] => {
+    const text = reference[name] ?? '';
+    const below = parsePath(text);
+    const problem = below.ok ? impossibleKey(text, [...above.segments, ...below.segments]) : undefined;
+    return problem === undefined ? [] : [{ field: `reference.${name}`, ...problem, severity: 'warning' }];
+  });
+}
+
 const CLUSTER_SCOPED_KIND =
   'objects of this kind have no namespace, and the same name on both sides: only namespaced kinds can be referenced; remove the patch';
 const PLAIN_STRING =
@@ -325,7 +338,17 @@ function unmatchableField(
     fields = next;
     above = segment.kind === 'key' && !/^\d+$/.test(name) ? name : above;
   }
-  return undefined;
+  return impossibleKey(text, segments);
+}
+
+/** Of an annotation or a label that no API server takes. */
+function impossibleKey(text: string, segments: readonly Segment[]): ReturnType<typeof unmatchable> {
+  const [metadata, map, key] = segments.map((segment) => (segment.kind === 'key' ? segment.key : undefined));
+  if (metadata !== 'metadata' || (map !== 'annotations' && map !== 'labels') || key === undefined)
+    return undefined;
+  if (labelKeyProblem(map === 'annotations' ? key.toLowerCase() : key) === undefined) return undefined;
+  const message = `never matches: ${JSON.stringify(key)} cannot be a key of ${map}`;
+  return { message, offset: Math.max(0, text.lastIndexOf(key)) };
 }
 
 /** How to write a key that stands for elements of a list, also as kustomize does: `ports[name=https]`. */

@@ -24,6 +24,10 @@ function quotedKey(_: string, key: string): string {
   return `["${key.replaceAll('\\.', '.')}"]`;
 }
 
+function bracketKey(text: string, _quote: string, key: string): string {
+  return quotedKey(text, key);
+}
+
 type Dialect = readonly [form: RegExp, replacement: string | ((...found: string[]) => string)];
 
 /** In this order. */
@@ -42,8 +46,8 @@ const DIALECTS: readonly Dialect[] = [
   [/\[\? ?(@[^\]()]{1,253})\]/gu, '[?($1)]'],
   // jsonpath-plus: [?(@property === "key")]
   [/\[\?\(@property ?={2,3} ?(["'][^"'\]]{1,317}["'])\)\]/gu, '[$1]'],
-  [/\.@([\w-]{1,63})/gu, '["@$1"]'],
-  // kubectl: annotations.example\.com/owner
+  // kubectl: annotations['example\.com/owner'], annotations.example\.com/owner
+  [/\[(["']?)((?:[\w/-]{1,63}\\\.){1,20}[\w/-]{1,317})\1\]/gu, bracketKey],
   [/\.((?:[\w/-]{1,63}\\\.){1,20}[\w/-]{1,317})/gu, quotedKey],
   // yq: subsets.[0]
   [/(?<=\w)\.(?=\[)/gu, ''],

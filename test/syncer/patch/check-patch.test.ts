@@ -137,7 +137,36 @@ describe('warnings', () => {
   });
 
   test.each([
+    [String.raw`metadata.labels['app\.kubernetes\.io/name']`, 'metadata.labels["app.kubernetes.io/name"]'],
+    [String.raw`.metadata.annotations["a\.b/c"]`, '.metadata.annotations["a.b/c"]'],
+    [String.raw`metadata.annotations[a\.b/c]`, 'metadata.annotations["a.b/c"]'],
+    [String.raw`metadata.annotations."a\.b/c"`, undefined],
+    ['metadata.annotations["two words"]', undefined],
+    ['metadata.annotations["a/b/c"]', undefined],
+    ['metadata.labels["Example.com/x"]', undefined],
+    ['metadata.labels[""]', undefined],
+  ])('%s, whose key no API server takes', (path, own) => {
+    const hint = own === undefined ? '' : `: write ${own}`;
+    expect(warningsOf(path, 'Endpoints')).toEqual([
+      ['warning', expect.any(Number), expect.stringMatching(/^never matches: /)],
+    ]);
+    expect(warningsOf(path, 'Endpoints')).toEqual([
+      ['warning', expect.any(Number), expect.stringContaining(hint)],
+    ]);
+  });
+
+  test.each([
+    ['namePath', 'metadata.annotations', String.raw`['example\.com/tls']`],
+    ['namespacePath', 'metadata', String.raw`annotations["example\.com/ns"]`],
+  ])('a %s below %s, whose key no API server takes', (name, path, text) => {
+    const reference = { apiVersion: 'v1', kind: 'Secret', namePath: 'labels.a', [name]: text };
+    const found = checkPatch({ path, reference }, FIELDS.Endpoints);
+    expect(found).toMatchObject([{ field: `reference.${name}`, severity: 'warning' }]);
+  });
+
+  test.each([
     ['', 'Endpoints'],
+    ['metadata.annotations["Example.com/x"]', 'Endpoints'],
     ['*', 'Endpoints'],
     ['*.annotations[*]', 'Endpoints'],
     ['metadata.annotations["any.thing/at-all"]', 'Endpoints'],

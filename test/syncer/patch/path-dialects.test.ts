@@ -18,6 +18,7 @@ describe.each([
   ['kubectl', '{.metadata.annotations.owner}', '.metadata.annotations.owner'],
   ['kubectl', 'metadata.annotations.example\\.com/owner', OWNER],
   ['kubectl', '{.metadata.annotations.example\\.com/owner}', `.${OWNER}`],
+  ['kubectl', "{.metadata.annotations['example\\.com/owner']}", `.${OWNER}`],
   ['jq', '.subsets[].addresses[].ip', '.subsets[*].addresses[*].ip'],
   ['jq', '.subsets[]?.addresses[]?.ip', '.subsets[*].addresses[*].ip'],
   ['jq', '.subsets[] | .addresses[] | .ip', '.subsets[*].addresses[*].ip'],
@@ -32,7 +33,6 @@ describe.each([
     "metadata.annotations[?(@property === 'example.com/owner')]",
     "metadata.annotations['example.com/owner']",
   ],
-  ['an attribute', 'metadata.annotations.@owner', 'metadata.annotations["@owner"]'],
 ])('%s: %s', (_, path, own) => {
   test('the hint is a path without findings', () => {
     const found = checkPatch({ path, expression: 'value' }, endpointsFields);
