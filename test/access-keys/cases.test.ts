@@ -86,6 +86,7 @@ test('core v1 is served for kubectl, and has no resources', async () => {
   expect(await send('/api/v1')).toEqual({ kind: 'APIResourceList', groupVersion: 'v1', resources: [] });
   const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
   expect(await send('/api', aggregated)).toMatchObject({ items: [{ versions: [{ resources: [] }] }] });
+  expect(await send('/api')).toMatchObject({ code: 404 });
   expect(await send('/api/v1/pods')).toMatchObject({ code: 404 });
 });
 

@@ -92,6 +92,7 @@ const PROOFS: Readonly<Record<string, readonly [file: string, title: string]>> =
     'access-keys/rotation.test.ts',
     'contains the new secret, which no other representation of the key contains',
   ],
+  '`GET /api`': ['access-keys/cases.test.ts', 'core v1 is served for kubectl, and has no resources'],
   Events: ['access-keys/keys/expiry-events.test.ts', 'Events are read-only for clients'],
   TokenReview: ['access-keys/authorization/reviews.test.ts', 'TokenReview'],
   'an expression is JavaScript': ['attack/widened.test.ts', 'is refused before it runs'],
