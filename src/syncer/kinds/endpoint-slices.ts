@@ -350,7 +350,6 @@ function withProtocol(port: JsonValue): JsonValue {
   return isJsonObject(port) ? { protocol: 'TCP', ...port } : port;
 }
 
-/** An API server returns empty conditions and hints as `{}`. */
 /** A request in v1 cannot write the topology: an API server leaves it out, and keeps that of slices of v1beta1 until their endpoints change. */
 function withoutTopology(endpoint: JsonObject): JsonObject {
   if (!Object.hasOwn(endpoint, 'deprecatedTopology')) return endpoint;
@@ -358,6 +357,7 @@ function withoutTopology(endpoint: JsonObject): JsonObject {
   return rest;
 }
 
+/** An API server returns empty conditions and hints as `{}`. */
 function isOmitted(value: JsonValue): boolean {
   return isEmpty(value) || (isJsonObject(value) && Object.keys(value).length === 0);
 }
