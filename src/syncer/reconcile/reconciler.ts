@@ -250,15 +250,16 @@ function refuse(
   sync: KindSync,
   seen: Observation,
   { reason, note }: Decision & { kind: 'refuse' },
+  // For another reason, what stays is another object's.
+  isCopyKept = reason === 'NamespaceNotMapped' && isCopyOf(seen),
 ): ReconcileResult {
   sync.report(seen.virtual, warning(reason, note));
-  // Only for that reason, a copy stays that is not another object's.
-  const isCopyKept = reason === 'NamespaceNotMapped' && isCopyOf(seen);
   if (!isCopyKept) sync.references.clearReferences(seen.key);
   return { outcome: 'refused', reason };
 }
 
-/** A copy that is there already is deleted; then the key is reconciled again. */
+/** A copy that is there already is deleted; then the key is reconciled again. Beside vCluster's own sync, one that gets no traffic of others stays as it
+ * is: vCluster would delete the object. */
 async function refuseCopy(
   sync: KindSync,
   seen: Observation,
@@ -267,7 +268,9 @@ async function refuseCopy(
 ): Promise<ReconcileResult> {
   sync.states.awaitService(seen.key, service);
   for (const stray of seen.strays) if (isStandIn(stray, seen.target)) await deleteStray(sync, stray);
-  return isOverOwnCopy(decision) ? deleteCopy(sync, seen, refusal.reason) : refuse(sync, seen, refusal);
+  if (!isOverOwnCopy(decision)) return refuse(sync, seen, refusal);
+  const isKept = sync.decide.isSyncedByVcluster && (!seen.hasForeignService || seen.isMoved);
+  return isKept ? refuse(sync, seen, refusal, true) : deleteCopy(sync, seen, refusal.reason);
 }
 
 async function createCopy(sync: KindSync, seen: Observation): Acted {

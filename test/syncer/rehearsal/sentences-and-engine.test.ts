@@ -22,7 +22,7 @@ import {
   stored,
   type MemoryClusters,
 } from '../../cli/live/memory-clusters.ts';
-import { configWith, NOW, object, selecting, service, sliceOf, web } from './status-fixtures.ts';
+import { configWith, hostWeb, NOW, object, selecting, service, sliceOf, web } from './status-fixtures.ts';
 
 const CONFIG = configOf(configWith({ own: '  services: sync' }));
 const REPORTS = { lease: undefined, runsOther: false, nowMs: NOW, events: new Map() };
@@ -215,6 +215,26 @@ describe('the sentence is what the engine does', () => {
     });
   });
 });
+
+test.each([
+  { mode: 'alone', verbs: ['delete'] },
+  { mode: 'beside vCluster', verbs: [] },
+] as const)(
+  'the copy of a slice that is refused for the Service of others, and is at another one: $verbs $mode',
+  async ({ mode, verbs }) => {
+    const first = { virtual: [sliceOf('web', 'mesh.example.com')], host: [] };
+    const { virtual, host } = applied(first, (await planned(first, CONFIG)).changes);
+    const ofOthers = labelled(object('Service', hostWeb), { 'vcluster.loft.sh/managed-by': 'other' });
+    // As vCluster writes it: with the name in the virtual cluster.
+    const moved = edited(host, 'EndpointSlice', (one) =>
+      labelled(one, { 'kubernetes.io/service-name': 'web' }),
+    );
+    const plan = await planned({ virtual, host: [...moved, ofOthers] }, configIn(mode));
+    const slice = rowsOf(plan, REPORTS).find(({ kind }) => kind === 'EndpointSlice');
+    expect(slice?.status.sentence).toMatch(/NotManaged|is not the copy of this object's Service/);
+    expect(writesOf(plan.changes).map(({ verb }) => verb)).toEqual(verbs);
+  },
+);
 
 describe('the sentence about an import is what the engine does', () => {
   const secret = (key: string, more: object = {}): KubeObject =>
