@@ -21,10 +21,12 @@ export class Budget {
   #nodesKept = 0;
   #charactersKept = 0;
 
-  /** The next evaluation begins. */
-  begin(): void {
+  /** The next evaluation begins, with what it costs at least. */
+  begin(nodes = 0, characters = 0): void {
     this.#nodesKept = Math.max(0, this.#nodes - NODES_PER_EVALUATION);
     this.#charactersKept = Math.max(0, this.#characters - CHARACTERS_PER_EVALUATION);
+    this.spend(nodes);
+    this.read(characters);
   }
 
   /** Members, elements and parts of the expression that are visited. */

@@ -207,8 +207,8 @@ class Compiler {
     const [part] = parts;
     if (part !== undefined && parts.length === 1 && last === '') {
       return (evaluation) => {
-        const text = first + printed(part(evaluation), evaluation.budget);
-        evaluation.budget.read(text.length);
+        const text = `${first}${primitiveOf(part(evaluation))}`;
+        evaluation.budget.read(2 * text.length - first.length); // the part, and the text
         return text;
       };
     }

@@ -132,14 +132,14 @@ class BoundProgram implements LocalEvaluator {
     const { budget } = evaluation;
     if (evaluation.evaluator !== this) this.#begin(evaluation);
     evaluation.matches += 1;
-    budget.begin();
-    budget.spend(this.#nodes);
+    const text = this.#readsValue && typeof value === 'string' ? value : undefined;
+    budget.begin(this.#nodes, text?.length);
     if (this.readsPath) {
       budget.read(path.length);
       evaluation.path = path;
     }
     if (this.#readsValue) {
-      if (value !== undefined) acceptInput(value, budget);
+      if (text === undefined && value !== undefined) acceptInput(value, budget);
       evaluation.value = value;
     }
     return toResult(this.#evaluate(evaluation), budget);
