@@ -5,8 +5,7 @@ import { jsonEquals, type JsonObject, mergePatch } from '../base/json.ts';
 import { asJson, asObject, ENDPOINTS, isOfKind, nameOf, type KubeObject } from '../kube/object.ts';
 import type { ClusterClient, ClusterName } from '../kube/types.ts';
 import type { Config } from '../syncer/config/config.ts';
-import { renderToHost, renderToVirtual } from '../syncer/rehearsal/files.ts';
-import { KeptSandbox } from '../syncer/rehearsal/pipelines.ts';
+import { FileSync } from '../syncer/rehearsal/files.ts';
 import { apiDefaults } from '../cli/offline/api-defaults.ts';
 import { tell } from '../cli/output/terminal.ts';
 import { DEMO_HOST_NAMESPACE, DEMO_NAMESPACE, DEMO_OWNER } from './demo-activity.ts';
@@ -31,7 +30,7 @@ interface Edit {
 /** Changes a sample on both sides in turn. The user may edit the patches at any time: only changes are made that a sync with them leaves as they are. */
 export class DemoChanges implements AsyncDisposable {
   readonly #options: ChangesOptions;
-  readonly #sandbox = new KeptSandbox();
+  readonly #sync = new FileSync({ admit: apiDefaults() });
 
   constructor(options: ChangesOptions) {
     this.#options = options;
@@ -89,19 +88,16 @@ export class DemoChanges implements AsyncDisposable {
 
   /** What a sync makes of one side; undefined: it fails, or does not write it. */
   async #synced(cluster: ClusterName, { virtual, host }: Pair): Promise<KubeObject | undefined> {
-    const render = cluster === 'host' ? renderToHost : renderToVirtual;
     const world = { virtual: [virtual], host: [host] };
-    const { rendered } = await render(world, this.#options.config(), {
-      admit: apiDefaults(),
-      createSandbox: (options) => this.#sandbox.open(options),
-    });
+    const direction = cluster === 'host' ? 'toHost' : 'toVirtual';
+    const { rendered } = await this.#sync.run(world, this.#options.config(), { direction });
     if (rendered.some(({ kind }) => kind === 'failed')) return undefined;
     const objects = rendered.flatMap((one) => (one.kind === 'object' ? [one.object] : []));
     return objects.find((object) => isOfKind(object, ENDPOINTS));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    return this.#sandbox[Symbol.asyncDispose]();
+    return this.#sync[Symbol.asyncDispose]();
   }
 }
 

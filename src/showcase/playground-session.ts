@@ -1,34 +1,12 @@
 /** One run of the page: patches and objects as text in, the synced objects, the trace and every problem out. */
 
-import { systemClock } from '../base/clock.ts';
 import { type JsonObject, type JsonValue, ownValue, valueAt, isJsonObject } from '../base/json.ts';
 import type { Config } from '../syncer/config/config.ts';
 import { asJson, asObject, groupOf, isOfKind, type KubeObject, objectKey } from '../kube/object.ts';
-import {
-  patchedKinds,
-  disablingSetting,
-  SYNCABLE_RESOURCES,
-  SYNCED_KEYS,
-  type SyncedKey,
-} from '../syncer/kinds/synced-kinds.ts';
-import {
-  type PatchTrace,
-  type TracedMatch,
-  type TracedPatch,
-  tracingPipeline,
-} from '../syncer/patch/trace.ts';
-import { KeptSandbox } from '../syncer/rehearsal/pipelines.ts';
-import {
-  type FileWorld,
-  placedWorld,
-  renderToHost,
-  renderToVirtual,
-  isSyncedBy,
-  syncedResources,
-  type Rendered,
-} from '../syncer/rehearsal/files.ts';
+import { patchedKinds, SYNCED_KEYS, type SyncedKey } from '../syncer/kinds/synced-kinds.ts';
+import { FileSync, type Rendered, type RenderedWorld } from '../syncer/rehearsal/files.ts';
 import { PatchError, type ConfigProblem } from '../base/errors.ts';
-import { statedOrigin, withoutBookkeeping } from '../syncer/translate/bookkeeping.ts';
+import { withoutBookkeeping } from '../syncer/translate/bookkeeping.ts';
 import type { ObjectRules } from '../cli/output/object-problems.ts';
 import { parseObjects, printObject } from '../cli/output/objects.ts';
 import { apiDefaults } from '../cli/offline/api-defaults.ts';
@@ -45,7 +23,7 @@ const WARM_UP = {
 /** Keeps one sandbox for all runs of the same settings, so that most runs start no process. Runs are one after another. */
 export class PlaygroundSession implements AsyncDisposable {
   readonly #config: () => Config;
-  readonly #sandbox = new KeptSandbox();
+  readonly #sync = new FileSync({ admit: apiDefaults() });
   #last: Promise<unknown> = Promise.resolve();
 
   /** `config` is for patches without a configuration around them, which replace its own. */
@@ -71,7 +49,7 @@ export class PlaygroundSession implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#last;
-    await this.#sandbox[Symbol.asyncDispose]();
+    await this.#sync[Symbol.asyncDispose]();
   }
 
   async #run(input: RunInput): Promise<JsonValue> {
@@ -87,79 +65,63 @@ export class PlaygroundSession implements AsyncDisposable {
     const { config, patchList = null } = edited;
     if (config === undefined || problems.some(({ severity }) => severity === 'error'))
       return { problems, patchList };
-    const world = placedWorld({ virtual: virtual.objects, host: host.objects }, config);
-    return { problems, patchList, ...(await this.#sync(world, config, input.isReverse)) };
-  }
-
-  async #sync(world: FileWorld, config: Config, isReverse: boolean): Promise<JsonObject> {
-    const isSynced = isSyncedBy(config);
-    const originals = syncedResources(config).flatMap((resource) =>
-      world.virtual.filter((object) => isOfKind(object, resource)),
-    );
-    const [first] = originals;
-    const traces = new Map<string, RecordedTrace>();
-    const render = isReverse ? renderToVirtual : renderToHost;
-    const { rendered, missing } = await render(world, config, {
-      admit: apiDefaults(),
-      createSandbox: (options) => this.#sandbox.open(options),
-      createPipeline: ({ resource }, options) =>
-        tracingPipeline({ ...options, monotonicMs }, (direction, trace) => {
-          if ((direction === 'toVirtual') !== isReverse) return;
-          const traced = objectTrace(resource.kind, trace);
-          if (!traces.has(traced.json.object)) traces.set(traced.json.object, traced);
-        }),
+    const synced = await this.#sync.run({ virtual: virtual.objects, host: host.objects }, config, {
+      direction: input.isReverse ? 'toVirtual' : 'toHost',
+      isTraced: true,
     });
-    const failures = [...traces.values()].flatMap(({ failures: all }) => all);
-    if (failures.some(({ isStopped }) => isStopped)) this.#sandbox.forgetPrograms();
-    return {
-      paths: first === undefined ? [] : patchPathsOf(asJson(first)),
-      ...describeRendered(rendered, originals, isSynced),
-      notes: [
-        ...unsyncedNotes(config, isReverse ? world.host : world.virtual),
-        ...failures.map(({ patch, object }) =>
-          note('error', `patches[${patch}] fails on ${object}: ${CONSEQUENCES[config.patches.onError]}`),
-        ),
-        // The trace has the error of a patch, and this the consequence for the object.
-        ...rendered.filter((one) => failures.length === 0 || !isPatchFailure(one)).flatMap(noteOf),
-        ...(isReverse ? [] : missing.map((object) => note('info', `${object} ${IN_NO_EDITOR}`))),
-      ],
-      traces: [...traces.values()].map(({ json }) => json).toSorted((a, b) => (a.object < b.object ? -1 : 1)),
-    };
+    return { problems, patchList, ...resultOf(synced, config, input) };
   }
+}
+
+function resultOf(world: RenderedWorld, config: Config, { isReverse }: RunInput): JsonObject {
+  const { rendered, missing, synced, traces } = world;
+  const [first] = synced.virtual;
+  const failures = traces.flatMap(({ object, patches }) =>
+    patches.flatMap(({ index, error }) => (error === undefined ? [] : [{ patch: index, object }])),
+  );
+  return {
+    paths: first === undefined ? [] : patchPathsOf(asJson(first)),
+    ...describeRendered(rendered),
+    notes: [
+      ...unsyncedNotes(world, isReverse ? synced.host : synced.virtual),
+      ...failures.map(({ patch, object }) =>
+        note('error', `patches[${patch}] fails on ${object}: ${CONSEQUENCES[config.patches.onError]}`),
+      ),
+      // The trace has the error of a patch, and this the consequence for the object.
+      ...rendered.filter((one) => failures.length === 0 || !isPatchFailure(one)).flatMap(noteOf),
+      ...(isReverse ? [] : missing.map((object) => note('info', `${object} ${IN_NO_EDITOR}`))),
+    ],
+    traces: tracesJson(world),
+  };
 }
 
 const IN_NO_EDITOR = 'is referenced and not among the virtual objects, so it is not imported';
-
-const monotonicMs = (): number => systemClock.monotonicMs();
-
-type RecordedTrace = ReturnType<typeof objectTrace>;
-
-/** `object`: such as `EndpointSlice team-a/web-x-shop-x-my-vcluster`. */
-function objectTrace(kind: string, { object: traced, patches }: PatchTrace) {
-  const object = `${kind} ${objectKey(asObject(traced))}`;
-  const failures = patches.flatMap(({ index, error }) =>
-    error === undefined ? [] : [{ patch: index, object, isStopped: STOPS.has(error.kind) }],
-  );
-  return { json: { object, patches: patches.map(patchJson) } satisfies JsonObject, failures };
-}
-
-/** Errors after which the sandbox does not run an expression on the object for a while. */
-const STOPS: ReadonlySet<string> = new Set(['timeout', 'memory', 'killed']);
 
 const CONSEQUENCES: Readonly<Record<Config['patches']['onError'], string>> = {
   path: 'the daemon leaves out its path; the error is in the trace',
   object: 'the daemon does not write the object; this is the result without the patch',
 };
 
-/** `{index, path, action, durationMs, matches: [{path, before?, after?}], nearest?, error?}`; a value that does not exist is absent. */
-function patchJson({ error, matches, ...patch }: TracedPatch): JsonObject {
-  if (error === undefined) return { ...patch, matches: matches.map(matchJson) };
-  const { kind, path, message, excerpt } = error;
-  return { ...patch, matches: matches.map(matchJson), error: { kind, path, message, excerpt } };
-}
-
-function matchJson({ path, before, after }: TracedMatch): JsonObject {
-  return { path, ...(before !== undefined && { before }), ...(after !== undefined && { after }) };
+/**
+ * `[{object, patches: [{index, path, action, durationMs, matches: [{path, before?, after?}], nearest?, error?}]}]`, by object; a value that does not
+ * exist is absent.
+ */
+function tracesJson({ traces }: RenderedWorld): JsonObject[] {
+  const all = traces.map(({ object, patches }) => ({
+    object,
+    patches: patches.map(({ error, matches, ...patch }) => ({
+      ...patch,
+      matches: matches.map(({ path, before, after }) => ({
+        path,
+        ...(before !== undefined && { before }),
+        ...(after !== undefined && { after }),
+      })),
+      ...(error !== undefined && {
+        error: { kind: error.kind, path: error.path, message: error.message, excerpt: error.excerpt },
+      }),
+    })),
+  }));
+  return all.toSorted((a, b) => (a.object < b.object ? -1 : 1));
 }
 
 interface RunInput {
@@ -247,20 +209,17 @@ function patchesOnly(text: string, objects: readonly KubeObject[], base: Config)
 }
 
 /**
- * `{original, result, plainResult, imports}`; `isSynced` tells copies from the objects that references import. `original` has the virtual
- * objects of the results alone, in their order, because an object that is not synced is not deleted either.
+ * `{original, result, plainResult, imports}`. `original` has the virtual objects of the results alone, in their order, because an object that is not
+ * synced is not deleted either.
  */
-function describeRendered(
-  rendered: readonly Rendered[],
-  originals: readonly KubeObject[],
-  isSynced: (object: KubeObject) => boolean,
-): JsonObject {
-  const objects = rendered.flatMap((one) => (one.kind === 'object' ? [one.object] : []));
-  const pairs = objects.filter(isSynced).map((object) => {
-    const original = originals.find((one) => isPair(one, object));
-    return { original, object: inOrderOf(original, object) };
-  });
-  const imports = objects.filter((object) => !isSynced(object)).map((object) => inOrderOf(undefined, object));
+function describeRendered(rendered: readonly Rendered[]): JsonObject {
+  const objects = rendered.filter((one) => one.kind === 'object');
+  const pairs = objects
+    .filter(({ isImport }) => !isImport)
+    .map(({ original, object }) => ({ original, object: inOrderOf(original, object) }));
+  const imports = objects
+    .filter(({ isImport }) => isImport)
+    .map(({ object }) => inOrderOf(undefined, object));
   const plain = (object: KubeObject): KubeObject => withoutManagedFields(withoutBookkeeping(object));
   return {
     original: printAll(pairs.flatMap(({ original }) => original ?? []).map(withoutManagedFields)),
@@ -268,13 +227,6 @@ function describeRendered(
     plainResult: printAll(pairs.map(({ object }) => plain(object))),
     imports: printAll(imports.map(plain)),
   };
-}
-
-/** The other is the virtual object itself, or its copy. */
-function isPair(virtual: KubeObject, object: KubeObject): boolean {
-  const { apiVersion = '', kind = '' } = object;
-  const key = statedOrigin(object) ?? objectKey(object);
-  return isOfKind(virtual, { group: groupOf(apiVersion), kind }) && objectKey(virtual) === key;
 }
 
 const USUAL_ORDER: JsonObject = {
@@ -307,21 +259,18 @@ function withoutManagedFields(object: KubeObject): KubeObject {
 }
 
 /** Why nothing of what was given is synced; empty: something is. Objects of other kinds beside it are what patches and Services need. */
-function unsyncedNotes(config: Config, given: readonly KubeObject[]): JsonObject[] {
-  if (given.some(isSyncedBy(config))) return [];
-  const synced = syncedResources(config).map(({ kind }) => kind);
-  const syncs = synced.length === 0 ? 'nothing' : synced.join(', ');
-  if (given.length === 0) {
+function unsyncedNotes({ kinds, unsynced }: RenderedWorld, synced: readonly KubeObject[]): JsonObject[] {
+  if (synced.length > 0) return [];
+  const syncs = kinds.length === 0 ? 'nothing' : kinds.join(', ');
+  if (unsynced.length === 0) {
     const advice =
-      synced.length === 0
+      kinds.length === 0
         ? 'this configuration syncs nothing'
-        : `paste an object of kind ${synced.join(' or ')}`;
+        : `paste an object of kind ${kinds.join(' or ')}`;
     return [note('info', `there is no object to sync: ${advice}`)];
   }
-  return given.map((object) => {
+  return unsynced.map(({ object, setting }) => {
     const { apiVersion = '', kind = '' } = object;
-    const resource = SYNCABLE_RESOURCES.find((one) => isOfKind(object, one));
-    const setting = resource && disablingSetting(config, resource);
     const what = groupOf(apiVersion) === '' ? kind : `${kind} of ${apiVersion}`;
     const reason =
       setting ?? `${what} is not a kind that endpoint-syncer syncs; this configuration syncs ${syncs}`;

@@ -89,7 +89,7 @@ const USE = `
 import { planMigration, rowsOf, keptRights } from './cli/migration.ts';
 import { knownKind } from './cli/kind-scope.ts';
 import { apiDefaults } from './cli/offline/api-defaults.ts';
-import { renderToHost, syncedResources } from './syncer/rehearsal/files.ts';
+import { FileSync } from './syncer/rehearsal/files.ts';
 import { startState } from './showcase/playground.ts';
 import { PlaygroundSession } from './showcase/playground-session.ts';
 import { parseConfig } from './cli/config/parse.ts';
@@ -118,7 +118,8 @@ const ingress = {
   metadata: { name: 'web', namespace: 'shop', uid: 'u', labels: { owner: 'b' } },
   spec: { rules: [] },
 };
-const { rendered } = await renderToHost({ virtual: [ingress], host: [] }, config, { admit: apiDefaults() });
+await using sync = new FileSync({ admit: apiDefaults() });
+const { rendered, kinds } = await sync.run({ virtual: [ingress], host: [] }, config, { direction: 'toHost' });
 const migration = planMigration({ text: ${JSON.stringify(VALUES)}, file: 'v', name: 'a', hostNamespace: 'h' });
 const { examples } = startState(config) as any;
 await using session = new PlaygroundSession(() => config);
@@ -135,7 +136,7 @@ const long = member(overlong);
 const transferred = decodeMemberConfig(encodeMemberConfig(member('[]')));
 process.stdout.write(
   JSON.stringify({
-    synced: syncedResources(config).map(({ kind }) => kind),
+    synced: kinds,
     byDefault: parse('[]', '').config?.sync.ingresses.patches,
     unmatchable: messages('[{path: spec.rulez, labels: {}}]'),
     hostField: messages('[{path: status.loadBalancer, labels: {}}]'),

@@ -11,14 +11,7 @@ import { readObjects, printObject } from '../output/objects.ts';
 import { warnOfOlder } from '../output/older-versions.ts';
 import { apiDefaults } from './api-defaults.ts';
 import { SHARED_KEYS } from '../../syncer/kinds/synced-kinds.ts';
-import {
-  placedWorld,
-  renderToHost,
-  renderToVirtual,
-  isSyncedBy,
-  syncedResources,
-  type Rendered,
-} from '../../syncer/rehearsal/files.ts';
+import { FileSync, type Rendered } from '../../syncer/rehearsal/files.ts';
 
 interface RenderFlags {
   readonly filename: string[];
@@ -49,21 +42,24 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
     readObjects(flags.host, { nameIsEnough: true }),
     readObjects(flags.virtual),
   ]);
-  const kinds = syncedResources(config).map(({ kind }) => kind);
-  const total = given.filter(isSyncedBy(config)).length;
+  const isReverse = flags.reverse === true;
+  using progress = showProgress('rendering');
+  await using sync = new FileSync({ admit: apiDefaults() });
+  const { rendered, missing, notes, kinds, synced } = await sync.run(
+    isReverse ? { host: given, virtual } : { virtual: given, host },
+    config,
+    {
+      direction: isReverse ? 'toVirtual' : 'toHost',
+      progress: (done, total) => progress.update(done, total),
+    },
+  );
+  progress[Symbol.dispose]();
   if (kinds.length === 0)
     tell(
       `no kind is synced: set ${SHARED_KEYS.map((key) => `sync.toHost.${key}.enabled`).join(' or ')} to true`,
     );
-  else if (total === 0)
+  else if (synced[isReverse ? 'host' : 'virtual'].length === 0)
     tell(`note: no ${kinds.join(' or ')} in ${flags.filename.join(', ')}, nothing to render`);
-  const isReverse = flags.reverse === true;
-  const world = placedWorld(isReverse ? { host: given, virtual } : { virtual: given, host }, config);
-  using progress = showProgress('rendering');
-  const render = isReverse ? renderToVirtual : renderToHost;
-  const options = { admit: apiDefaults(), progress: (done: number) => progress.update(done, total) };
-  const { rendered, missing, notes } = await render(world, config, options);
-  progress[Symbol.dispose]();
   print(rendered, flags.output);
   // The other direction imports nothing from these files.
   if (!isReverse) for (const note of notes) tell(`note: ${note}`);

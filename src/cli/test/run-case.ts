@@ -2,13 +2,7 @@
 
 import { objectKey, type KubeObject, asJson, parseKey, qualifiedKeyOf } from '../../kube/object.ts';
 import type { Config } from '../../syncer/config/config.ts';
-import {
-  placedWorld,
-  renderToHost,
-  renderToVirtual,
-  type OfflineOptions,
-  type RenderedWorld,
-} from '../../syncer/rehearsal/files.ts';
+import type { FileSync, RenderedWorld } from '../../syncer/rehearsal/files.ts';
 import type { TestCase, Expectation } from './test-file.ts';
 import { PatchError, messageOf } from '../../base/errors.ts';
 import {
@@ -19,7 +13,6 @@ import {
   ownValue,
   jsonEquals,
 } from '../../base/json.ts';
-import { roundTrips, type RoundTrip } from '../../syncer/rehearsal/round-trip.ts';
 import { printPath } from '../../syncer/patch/path-syntax.ts';
 import { withoutBookkeeping } from '../../syncer/translate/bookkeeping.ts';
 
@@ -34,21 +27,20 @@ export interface CaseRun {
   readonly missing: readonly string[];
 }
 
-export async function runCase(test: TestCase, config: Config, options: OfflineOptions): Promise<CaseRun> {
-  const world = placedWorld(test, config);
-  const there = await renderToHost(world, config, options);
-  const { rendered, pipelines } = there;
+export async function runCase(test: TestCase, config: Config, sync: FileSync): Promise<CaseRun> {
+  const there = await sync.run(test, config, { direction: 'toHost', checksRoundTrip: test.roundTrip });
+  const { rendered, kinds, world } = there;
   const forward = outcomeOf(there, 'host');
   const missing = test.expect.events === undefined ? there.missing : [];
   const copies = rendered.flatMap((one) => (one.kind === 'object' ? [one.object] : []));
   const mismatches = compareOutcome('', test.expect, forward);
-  const brokenRoundTrip = test.roundTrip
-    ? (await roundTrips(world, copies, pipelines)).flatMap(brokenRoundTrips)
-    : [];
-  if (test.reverse === undefined || pipelines.length === 0)
+  const brokenRoundTrip = there.roundTrips.flatMap(({ resource, key, result }) =>
+    brokenRoundTrips(`round trip ${resource.kind} ${key}`, result),
+  );
+  if (test.reverse === undefined || kinds.length === 0)
     return { forward, reverse: undefined, mismatches, brokenRoundTrip, missing };
   const changed = { virtual: world.virtual, host: hostAfter(world.host, copies) };
-  const back = await renderToVirtual(changed, config, options);
+  const back = await sync.run(changed, config, { direction: 'toVirtual' });
   const reverse = outcomeOf(back, 'virtual');
   mismatches.push(...compareOutcome('reverse: ', test.reverse, reverse));
   return { forward, reverse, mismatches, brokenRoundTrip, missing };
@@ -63,8 +55,11 @@ function hostAfter(given: readonly KubeObject[], copies: readonly KubeObject[]):
   return [...written.values(), ...copies.filter((copy) => !written.has(qualifiedKeyOf(copy)))];
 }
 
-function brokenRoundTrips({ resource, key, result }: RoundTrip): Mismatch[] {
-  const subject = `round trip ${resource.kind} ${key}`;
+/** `result`: what comes back, or the patch that fails. */
+function brokenRoundTrips(
+  subject: string,
+  result: { readonly before: JsonObject; readonly after: JsonObject } | PatchError,
+): Mismatch[] {
   if (result instanceof PatchError)
     return allOf(result).map((each) => ({
       subject,

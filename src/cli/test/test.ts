@@ -20,9 +20,8 @@ import {
   showProgress,
   tell,
 } from '../output/terminal.ts';
-import { KeptSandbox } from '../../syncer/rehearsal/pipelines.ts';
 import { apiDefaults } from '../offline/api-defaults.ts';
-import type { OfflineOptions } from '../../syncer/rehearsal/files.ts';
+import { FileSync } from '../../syncer/rehearsal/files.ts';
 import { CoverageRun, missed, type PatchCoverage } from '../../syncer/rehearsal/coverage.ts';
 import { runCase, type CaseRun, type Mismatch } from './run-case.ts';
 import { findTestFiles, readTestFile, type TestFile } from './test-file.ts';
@@ -86,18 +85,16 @@ async function runFiles(files: readonly TestFile[], flags: TestFlags): Promise<n
   for (const [config, of] of Map.groupBy(files, (file) => file.config)) {
     const { config: given } = await loadConfig({ file: config, env: {}, flags: {} });
     const loaded = withHostNamespace(given);
-    await using sandbox = new KeptSandbox();
     const covered = flags.coverage === true ? new CoverageRun() : undefined;
-    const options: OfflineOptions = {
+    await using sync = new FileSync({
       admit: apiDefaults(),
-      createSandbox: (given) => sandbox.open(given),
       ...(covered && { createPipeline: covered.createPipeline }),
-    };
+    });
     for (const file of of) {
       const runs: CaseRun[] = [];
       for (const test of file.cases) {
         const startMs = monotonicMs();
-        const run = await runCase(test, loaded, options);
+        const run = await runCase(test, loaded, sync);
         runs.push(run);
         const durationMs = monotonicMs() - startMs;
         const wrong = flags.update === true ? [] : run.mismatches;

@@ -8,10 +8,9 @@ import type { Discovery } from '../../kube/discovery.ts';
 import { qualifiedPlural, type MemoryCluster } from '../../kube/memory-cluster.ts';
 import {
   asJson,
-  groupOf,
+  asObject,
   isOfKind,
   keyOf,
-  nameOf,
   objectKey,
   qualifiedKey,
   qualifiedKeyOf,
@@ -20,41 +19,49 @@ import {
   type NamespacedName,
   type ObjectKey,
   type Resource,
-  type StringMap,
 } from '../../kube/object.ts';
 import { guessedResource } from '../kinds/guessed-resource.ts';
-import { NO_EFFECT, type SyncedKind } from '../kinds/kind.ts';
-import { syncedKinds } from '../kinds/synced-kinds.ts';
-import { createPatchPipeline, type PipelineOptions } from '../patch/pipeline.ts';
-import type { PatchPipeline } from '../patch/types.ts';
+import { NO_EFFECT } from '../kinds/kind.ts';
+import { disablingSetting, SYNCABLE_RESOURCES, syncedKinds } from '../kinds/synced-kinds.ts';
+import { createPatchPipeline } from '../patch/pipeline.ts';
+import { tracingPipeline, type TracedPatch } from '../patch/trace.ts';
+import type { Direction } from '../patch/types.ts';
 import { byNewestVersion } from '../patch/validate-object.ts';
 import { translatedBack } from '../reconcile/copy.ts';
 import { problemOf, rehearse, type ObjectPlan, type Rehearsal, type RehearsalInput } from './rehearsal.ts';
-import { createSandbox } from '../../expressions/sandbox.ts';
-import type { OwnerReference, Translators } from '../translate/forge.ts';
 import {
-  identityAnnotations,
   isBookkeepingAnnotation,
   isUnservedMark,
   LAST_SYNCED,
-  virtualByAnnotations,
   virtualOf,
   withoutKeys,
 } from '../translate/bookkeeping.ts';
 import { markerLabels } from '../translate/labels.ts';
 import { withoutRevision, kindIdOf, recordOf } from '../translate/last-synced.ts';
-import { createTranslators, ownerOf } from '../translation.ts';
-import { KeptSandbox } from './pipelines.ts';
-
-export interface FileWorld {
-  readonly virtual: readonly KubeObject[];
-  readonly host: readonly KubeObject[];
-}
+import { createTranslators } from '../translation.ts';
+import {
+  isSyncedBy,
+  kindsIn,
+  marking,
+  ownerIn,
+  placedWorld,
+  resourceOf,
+  type FileWorld,
+} from './file-world.ts';
+import { KeptSandbox, type KindPipeline } from './pipelines.ts';
+import { roundTrips, type RoundTrip } from './round-trip.ts';
 
 /** The result for one object, in the order of the input. */
 export type Rendered =
-  /** `elsewhere`: it would be written to the other cluster. */
-  | { readonly kind: 'object' | 'elsewhere'; readonly object: KubeObject }
+  /** `original`: the virtual object, if it was given. */
+  | {
+      readonly kind: 'object';
+      readonly object: KubeObject;
+      readonly original: KubeObject | undefined;
+      readonly isImport: boolean;
+    }
+  /** An import that would be written to the other cluster. */
+  | { readonly kind: 'elsewhere'; readonly object: KubeObject }
   /** `of`: the kind of the object; `refused`: a referenced object that is not imported. */
   | {
       readonly kind: 'skipped' | 'refused';
@@ -64,20 +71,11 @@ export type Rendered =
     }
   | { readonly kind: 'failed'; readonly of: string; readonly key: ObjectKey; readonly error: unknown };
 
-/** The pipeline of one synced kind, as the engine has built it. */
-export interface KindPipeline extends Translators {
-  readonly kind: SyncedKind;
-  readonly options: PipelineOptions;
-  readonly pipeline: PatchPipeline;
-}
-
-export interface OfflineOptions {
-  /** What an API server makes of an object that is written. */
-  readonly admit: NonNullable<RehearsalInput['admit']>;
-  /** Default: the sandbox of the daemon, for each rehearsal. */
-  readonly createSandbox?: RehearsalInput['createSandbox'];
-  readonly createPipeline?: RehearsalInput['createPipeline'];
-  readonly progress?: RehearsalInput['progress'] | undefined;
+/** What the patches did with one object. */
+interface ObjectTrace {
+  /** Such as `EndpointSlice team-a/web-x-shop-x-my-vcluster`. */
+  readonly object: string;
+  readonly patches: readonly TracedPatch[];
 }
 
 export interface RenderedWorld {
@@ -87,15 +85,118 @@ export interface RenderedWorld {
   readonly notes: readonly string[];
   /** Referenced objects that are in no file, as `Secret "shop/tls"`. */
   readonly missing: readonly string[];
+  /** The kinds that the configuration syncs. */
+  readonly kinds: readonly string[];
+  /** The given objects, each in a namespace. */
+  readonly world: FileWorld;
+  /** Those of kinds that are synced, in the order of the kinds. */
+  readonly synced: FileWorld;
+  /** Others of the side that is synced. `setting`: what leaves their kind out; undefined: no setting syncs it. */
+  readonly unsynced: readonly { readonly object: KubeObject; readonly setting: string | undefined }[];
+  /** Only with `isTraced`. */
+  readonly traces: readonly ObjectTrace[];
+  /** Only with `checksRoundTrip`: of the copies. */
+  readonly roundTrips: readonly RoundTrip[];
+}
+
+interface FileSyncOptions {
+  /** What an API server makes of an object that is written. */
+  readonly admit: NonNullable<RehearsalInput['admit']>;
+  readonly createPipeline?: RehearsalInput['createPipeline'];
+}
+
+interface RunOptions {
+  readonly direction: Direction;
+  /** Each patch runs twice. */
+  readonly isTraced?: boolean;
+  readonly checksRoundTrip?: boolean;
+  /** Of the objects that are synced. */
+  readonly progress?: (done: number, total: number) => void;
+}
+
+/** Syncs objects of files, in one direction at a time. Keeps one sandbox for all runs of the same settings; runs are one after another. */
+export class FileSync implements AsyncDisposable {
+  readonly #options: FileSyncOptions;
+  readonly #sandbox = new KeptSandbox();
+
+  constructor(options: FileSyncOptions) {
+    this.#options = options;
+  }
+
+  /** Objects without a namespace are in the default one of their cluster, as for kubectl. */
+  async run(files: FileWorld, config: Config, options: RunOptions): Promise<RenderedWorld> {
+    const { direction, isTraced = false, checksRoundTrip = false, progress } = options;
+    const world = placedWorld(files, config);
+    const ofSynced = (objects: readonly KubeObject[]): KubeObject[] =>
+      kindsIn(objects, config).map(([, object]) => object);
+    const synced = { virtual: ofSynced(world.virtual), host: ofSynced(world.host) };
+    const [given, own] = direction === 'toHost' ? [world.virtual, synced.virtual] : [world.host, synced.host];
+    const traces = new Map<string, ObjectTrace>();
+    const render = direction === 'toHost' ? renderToHost : renderToVirtual;
+    const { pipelines, ...result } = await render(world, config, {
+      ...this.#options,
+      createSandbox: (parts) => this.#sandbox.open(parts),
+      ...(isTraced && { createPipeline: tracing(direction, traces) }),
+      progress: (done) => progress?.(done, own.length),
+    });
+    const isStopped = [...traces.values()].some(({ patches }) =>
+      patches.some(({ error }) => error !== undefined && STOPS.has(error.kind)),
+    );
+    if (isStopped) this.#sandbox.forgetPrograms();
+    const copies = result.rendered.flatMap((one) => (one.kind === 'object' ? [one.object] : []));
+    return {
+      ...result,
+      kinds: syncedKinds(config).map(({ kind }) => kind.resource.kind),
+      world,
+      synced,
+      unsynced: given
+        .filter((object) => !own.includes(object))
+        .map((object) => ({ object, setting: settingWithout(object, config) })),
+      traces: [...traces.values()],
+      roundTrips: checksRoundTrip ? await roundTrips(world.virtual, copies, pipelines) : [],
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#sandbox[Symbol.asyncDispose]();
+  }
+}
+
+/** Errors after which the sandbox does not run an expression on the object for a while. */
+const STOPS: ReadonlySet<string> = new Set(['timeout', 'memory', 'killed']);
+
+/** Traces the patches of one direction; of each object the first run. */
+function tracing(
+  wanted: Direction,
+  traces: Map<string, ObjectTrace>,
+): NonNullable<RehearsalInput['createPipeline']> {
+  return ({ resource }, options) =>
+    tracingPipeline(
+      { ...options, monotonicMs: () => systemClock.monotonicMs() },
+      (direction, { object: traced, patches }) => {
+        const object = `${resource.kind} ${objectKey(asObject(traced))}`;
+        if (direction === wanted && !traces.has(object)) traces.set(object, { object, patches });
+      },
+    );
+}
+
+function settingWithout(object: KubeObject, config: Config): string | undefined {
+  const resource = SYNCABLE_RESOURCES.find((one) => isOfKind(object, one));
+  return resource && disablingSetting(config, resource);
+}
+
+interface RenderOptions extends FileSyncOptions, Pick<RehearsalInput, 'createSandbox' | 'progress'> {}
+
+interface RenderedFiles extends Pick<RenderedWorld, 'rendered' | 'events' | 'notes' | 'missing'> {
   readonly pipelines: readonly KindPipeline[];
 }
 
 /** The host objects after a sync of `world.virtual` to `world.host`. A host object without annotations counts as the copy. */
-export async function renderToHost(
+async function renderToHost(
   world: FileWorld,
   config: Config,
-  options: OfflineOptions,
-): Promise<RenderedWorld> {
+  options: RenderOptions,
+): Promise<RenderedFiles> {
   const marked = { ...world, host: world.host.map(marking(world, config)) };
   const rehearsed = await rehearseFiles(marked, config, options);
   const { clusters } = rehearsed.rehearsal;
@@ -108,7 +209,10 @@ export async function renderToHost(
     const before = copy && given.get(qualifiedKeyOf(copy));
     const after = copy && object.metadata.resourceVersion === undefined ? unversioned(copy) : copy;
     const absent = plan === undefined ? 'never synced' : 'no copy';
-    return { resource, results: resultOf({ of: resource.kind, key }, plan, { before, after, absent }) };
+    return {
+      resource,
+      results: resultOf({ of: resource.kind, key }, plan, { before, after, original: object, absent }),
+    };
   });
   return renderedWorld(rendered, rehearsed, { direction: 'to-host', world: marked, config });
 }
@@ -117,20 +221,17 @@ export async function renderToHost(
  * The virtual objects after the changes in `world.host` have been synced back. If a host object has no sync record, every difference from
  * the translation counts as a change on the host. If there is no virtual object, the whole host object is translated back.
  */
-export async function renderToVirtual(
+async function renderToVirtual(
   world: FileWorld,
   config: Config,
-  options: OfflineOptions,
-): Promise<RenderedWorld> {
+  options: RenderOptions,
+): Promise<RenderedFiles> {
   const { names } = createTranslators(config);
   const mark = marking(world, config);
   const isSynced = isSyncedBy(config);
   const host = world.host.map((object) => (isSynced(object) ? object : mark(object)));
-  // For the objects that are translated back after the rehearsal.
-  await using sandbox = new KeptSandbox();
-  const parts: OfflineOptions = { createSandbox: (given) => sandbox.open(given), ...options };
-  const recorded = await withRecords({ ...world, host }, config, parts);
-  const rehearsed = await rehearseFiles(recorded, config, parts);
+  const recorded = await withRecords({ ...world, host }, config, options);
+  const rehearsed = await rehearseFiles(recorded, config, options);
   const given = byId(world.virtual);
   const rendered = kindsIn(world.host, config).map(async ([resource, object]): Promise<OfKind> => {
     const of = resource.kind;
@@ -146,7 +247,10 @@ export async function renderToVirtual(
       return { resource, results: [await translateBack(object, virtual, rehearsed.pipelines)] };
     const after = storedAt(rehearsed.rehearsal.clusters.virtual, resource, virtual, given);
     const plan = rehearsed.plans(resource, key);
-    return { resource, results: resultOf({ of, key }, plan, { before, after, absent: 'deleted' }) };
+    return {
+      resource,
+      results: resultOf({ of, key }, plan, { before, after, original: before, absent: 'deleted' }),
+    };
   });
   return renderedWorld(await Promise.all(rendered), rehearsed, { direction: 'to-virtual', world, config });
 }
@@ -167,7 +271,7 @@ function renderedWorld(
   rendered: readonly OfKind[],
   { rehearsal, pipelines }: RehearsedFiles,
   parts: RenderedParts,
-): RenderedWorld {
+): RenderedFiles {
   return {
     rendered: inOrder(rendered, rehearsal, parts),
     events: rehearsal.events,
@@ -188,11 +292,17 @@ function notesOf({ events }: Rehearsal): readonly string[] {
 function resultOf(
   { of, key }: { readonly of: string; readonly key: ObjectKey },
   plan: ObjectPlan | undefined,
-  { before, after, absent }: Partial<Record<'before' | 'after', KubeObject | undefined>> & { absent: string },
+  {
+    before,
+    after,
+    original,
+    absent,
+  }: Partial<Record<'before' | 'after', KubeObject | undefined>> & { original: KubeObject; absent: string },
 ): Rendered[] {
   const why = plan && skippedReason(plan);
   if (why !== undefined) return [skipped(of, key, why)];
-  const object: Rendered[] = after === undefined ? [] : [{ kind: 'object', object: after }];
+  const object: Rendered[] =
+    after === undefined ? [] : [{ kind: 'object', object: after, original, isImport: false }];
   if (plan?.error === undefined) return after === undefined ? [skipped(of, key, absent)] : object;
   // With `onError: path`, everything but the path of the failed patch is written.
   const isWritten = after && (before === undefined || !jsonEquals(asJson(before), asJson(after)));
@@ -239,14 +349,12 @@ interface RehearsedFiles {
 async function rehearseFiles(
   world: FileWorld,
   config: Config,
-  { createPipeline = (_, parts) => createPatchPipeline(parts), progress, ...options }: OfflineOptions,
+  { createPipeline = (_, parts) => createPatchPipeline(parts), ...options }: RenderOptions,
 ): Promise<RehearsedFiles> {
   const pipelines: KindPipeline[] = [];
   const discovery = discoveryFor(config);
   const rehearsal = await rehearse({
-    createSandbox,
     ...options,
-    ...(progress && { progress }),
     config,
     clusters: {
       virtual: collectionsOf(world.virtual, config),
@@ -274,22 +382,12 @@ function withUid(object: KubeObject, at: number): KubeObject {
   return { ...object, metadata: { uid: `file-${at}`, ...object.metadata } };
 }
 
-function kindsIn(objects: readonly KubeObject[], config: Config): (readonly [Resource, KubeObject])[] {
-  return syncedKinds(config).flatMap(({ kind: { resource } }) =>
-    objects.filter((object) => isOfKind(object, resource)).map((object) => [resource, object] as const),
-  );
-}
-
 function collectionsOf(objects: readonly KubeObject[], config: Config): RehearsalInput['clusters']['host'] {
   const found = objects.map((object) => ({ object, resource: resourceOf(object, config) }));
   const byPlural = Map.groupBy(found, ({ resource }) => qualifiedPlural(resource));
   return [...byPlural.values()].flatMap((all) =>
     all.slice(0, 1).map(({ resource }) => ({ resource, objects: all.map(({ object }) => object) })),
   );
-}
-
-function resourceOf({ apiVersion = 'v1', kind = '' }: KubeObject, config: Config): Resource {
-  return guessedResource(apiVersion, kind, config);
 }
 
 function discoveryFor(config: Config): Discovery {
@@ -300,51 +398,8 @@ function discoveryFor(config: Config): Discovery {
   return { resolve, resolveNamespaced: resolve };
 }
 
-/** Without a cluster the owner's uid is known only where the owner is among the host objects. The default owner need not exist. */
-function ownerIn({ host }: FileWorld, config: Config): OwnerReference | undefined {
-  const owner = ownerOf(config);
-  if (owner === undefined) return undefined;
-  const { apiVersion, kind, name, isOptional } = owner;
-  const owning = { group: groupOf(apiVersion), kind };
-  const found = host.find((object) => isOfKind(object, owning) && object.metadata.name === name);
-  if (found === undefined && isOptional) return undefined;
-  return { apiVersion, kind, name, uid: found?.metadata.uid ?? '' };
-}
-
-/** Gives a host object without annotations the bookkeeping of the virtual object whose copy has its name, and a referenced one what it lacks. */
-function marking({ virtual }: FileWorld, config: Config): (host: KubeObject) => KubeObject {
-  const { names } = createTranslators(config);
-  const isSynced = isSyncedBy(config);
-  const originals = new Map<string, KubeObject>();
-  for (const object of virtual.toReversed()) {
-    const resource = resourceOf(object, config);
-    const target = isSynced(object)
-      ? names.toHost(nameOf(object))
-      : names.referenceToHost(nameOf(object), resource);
-    if (target !== undefined) originals.set(qualifiedKey(resource, target), object);
-  }
-  const withMarker = (host: KubeObject, namespace: string, annotations: StringMap): KubeObject => {
-    const labels = { ...markerLabels(names.vcluster, namespace), ...host.metadata.labels };
-    return { ...host, metadata: { ...host.metadata, labels, annotations } };
-  };
-  return (host) => {
-    const { annotations } = host.metadata;
-    const isCopy = isSynced(host);
-    const resource = resourceOf(host, config);
-    if (annotations !== undefined) {
-      const named = isCopy ? undefined : virtualByAnnotations(host, resource);
-      return named === undefined ? host : withMarker(host, named.namespace, annotations);
-    }
-    const original = originals.get(qualifiedKeyOf(host));
-    if (original === undefined) return host;
-    const identity = identityAnnotations(original, resource, nameOf(host));
-    const { namespace } = nameOf(original);
-    return withMarker(host, namespace, isCopy ? identity : { ...identity, [LAST_SYNCED]: '' });
-  };
-}
-
 /** Copies without a sync record get that of the translation as it is now. */
-async function withRecords(world: FileWorld, config: Config, options: OfflineOptions): Promise<FileWorld> {
+async function withRecords(world: FileWorld, config: Config, options: RenderOptions): Promise<FileWorld> {
   const { names } = createTranslators(config);
   const unrecorded = new Map<KubeObject, { readonly resource: Resource; readonly namespace: string }>();
   for (const [resource, object] of kindsIn(world.host, config)) {
@@ -377,7 +432,8 @@ async function translateBack(
   const found = pipelines.find(({ kind }) => isOfKind(host, kind.resource));
   if (found === undefined) return skipped(host.kind ?? '', objectKey(host), 'its kind is not synced');
   try {
-    return { kind: 'object', object: await translatedBack(host, name, found) };
+    const object = await translatedBack(host, name, found);
+    return { kind: 'object', object, original: undefined, isImport: false };
   } catch (error) {
     return { kind: 'failed', of: host.kind ?? '', key: objectKey(host), error };
   }
@@ -412,7 +468,11 @@ function references(
             ? storedAt(clusters.virtual, kind.virtual, virtual, given.virtual)
             : undefined;
       if (object === undefined) return [];
-      return found({ kind: action === direction ? 'object' : 'elsewhere', object });
+      return found(
+        action === direction
+          ? { kind: 'object', object, original: undefined, isImport: true }
+          : { kind: 'elsewhere', object },
+      );
     });
 }
 
@@ -457,32 +517,10 @@ function byId(objects: readonly KubeObject[]): ReadonlyMap<string, KubeObject> {
   return new Map(objects.map((object) => [qualifiedKeyOf(object), object]));
 }
 
-export function syncedResources(config: Config): readonly Resource[] {
-  return syncedKinds(config).map(({ kind }) => kind.resource);
-}
-
-export function isSyncedBy(config: Config): (object: KubeObject) => boolean {
-  const resources = syncedResources(config);
-  return (object) => resources.some((resource) => isOfKind(object, resource));
-}
-
 /** The version that the virtual object had in memory is that of no cluster. */
 function unversioned(copy: KubeObject): KubeObject {
   const record = recordOf(copy);
   if (record === undefined) return copy;
   const annotations = { ...copy.metadata.annotations, [LAST_SYNCED]: withoutRevision(record) };
   return { ...copy, metadata: { ...copy.metadata, annotations } };
-}
-
-/** Gives objects without a namespace the default one of their cluster, as kubectl does. */
-export function placedWorld({ virtual, host }: FileWorld, config: Config): FileWorld {
-  return { virtual: inNamespace(virtual, 'default'), host: inNamespace(host, config.host.namespace) };
-}
-
-function inNamespace(objects: readonly KubeObject[], namespace: string): KubeObject[] {
-  return objects.map((object) =>
-    object.metadata.namespace || object.kind === 'Namespace'
-      ? object
-      : { ...object, metadata: { ...object.metadata, namespace } },
-  );
 }

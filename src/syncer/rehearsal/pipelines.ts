@@ -6,6 +6,7 @@ import type { JsonObject } from '../../base/json.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
 import { createPatchPipeline, type PipelineOptions } from '../patch/pipeline.ts';
 import type { Direction, PatchContext, PatchPipeline } from '../patch/types.ts';
+import type { Translators } from '../translation.ts';
 
 export class KeptSandbox implements AsyncDisposable {
   #sandbox: Sandbox | undefined;
@@ -60,6 +61,13 @@ export class KeptSandbox implements AsyncDisposable {
       [Symbol.asyncDispose]: async () => undefined,
     };
   }
+}
+
+/** The pipeline of one synced kind, as the engine has built it. */
+export interface KindPipeline extends Translators {
+  readonly kind: SyncedKind;
+  readonly options: PipelineOptions;
+  readonly pipeline: PatchPipeline;
 }
 
 // What the patches of a rehearsal ran on, for a trace of them after it.

@@ -16,7 +16,7 @@ import { translatedBack } from '../reconcile/copy.ts';
 import { virtualOf, withoutKeys } from '../translate/bookkeeping.ts';
 import { withValueAt } from '../translate/paths.ts';
 import type { ConcretePath } from '../translate/types.ts';
-import type { FileWorld, KindPipeline } from './files.ts';
+import type { KindPipeline } from './pipelines.ts';
 
 /** One object, or the patch that fails on it. */
 export interface RoundTrip {
@@ -26,23 +26,22 @@ export interface RoundTrip {
   readonly result: { readonly before: JsonObject; readonly after: JsonObject } | PatchError;
 }
 
-/** Of the copies of `world.virtual`. */
 export async function roundTrips(
-  world: FileWorld,
+  originals: readonly KubeObject[],
   copies: readonly KubeObject[],
   pipelines: readonly KindPipeline[],
 ): Promise<RoundTrip[]> {
-  return (await Promise.all(pipelines.map((one) => ofKind(world, copies, one)))).flat();
+  return (await Promise.all(pipelines.map((one) => ofKind(originals, copies, one)))).flat();
 }
 
 async function ofKind(
-  world: FileWorld,
+  originals: readonly KubeObject[],
   copies: readonly KubeObject[],
   parts: KindPipeline,
 ): Promise<RoundTrip[]> {
   const { resource } = parts.kind;
   const virtual = new Map(
-    world.virtual.filter((object) => isOfKind(object, resource)).map((object) => [objectKey(object), object]),
+    originals.filter((object) => isOfKind(object, resource)).map((object) => [objectKey(object), object]),
   );
   const found: RoundTrip[] = [];
   for (const copy of copies.filter((object) => isOfKind(object, resource))) {

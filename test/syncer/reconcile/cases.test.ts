@@ -6,7 +6,8 @@ import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
 import { decide, isOptedOut, type Observation } from '../../../src/syncer/reconcile/decide.ts';
 import { apiDefaults } from '../../../src/cli/offline/api-defaults.ts';
-import { renderToHost, type FileWorld, type Rendered } from '../../../src/syncer/rehearsal/files.ts';
+import type { FileWorld } from '../../../src/syncer/rehearsal/file-world.ts';
+import { FileSync, type Rendered } from '../../../src/syncer/rehearsal/files.ts';
 import { translators } from '../translate/setup.ts';
 import { ownershipOf } from '../../../src/syncer/translate/bookkeeping.ts';
 import { validConfig } from '../../cli/config/setup.ts';
@@ -28,7 +29,8 @@ endpointSyncer: {name: suffix, host: {namespace: test}}
 `);
 
 async function render(world: FileWorld): Promise<Rendered | undefined> {
-  const { rendered } = await renderToHost(world, config, { admit: apiDefaults() });
+  await using sync = new FileSync({ admit: apiDefaults() });
+  const { rendered } = await sync.run(world, config, { direction: 'toHost' });
   return rendered[0];
 }
 
