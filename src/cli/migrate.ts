@@ -30,7 +30,8 @@ import {
   whileConnected,
   type HostedVcluster,
 } from './live/hosted.ts';
-import { readSnapshot, planSnapshot } from './live/snapshot.ts';
+import { commandParts } from './live/snapshot.ts';
+import { planWorld } from '../syncer/rehearsal/snapshot.ts';
 import {
   BY_HAND,
   disabling,
@@ -116,7 +117,7 @@ interface MigratedObject extends JsonObject {
 
 function objectsOf(config: Config): Promise<MigratedObject[]> {
   return whileConnected({ config }, async (connection) => {
-    const { objects } = await planSnapshot(await readSnapshot(connection, { isOwnerNeeded: false }));
+    const { objects } = await planWorld(connection, { ...commandParts(), isOwnerNeeded: false });
     return objects.flatMap((object) => migratedObject(object));
   });
 }

@@ -4,35 +4,25 @@ import { plainText } from '../../base/excerpt.ts';
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
-import { keyOf, objectKey, SECRETS, type KubeObject } from '../../kube/object.ts';
+import { keyOf, objectKey, SECRETS, type Resource } from '../../kube/object.ts';
 import { LEASES } from '../../kube/lease.ts';
-import { isConflict, isForbidden, isNotFound } from '../../kube/status-error.ts';
+import { isForbidden, isNotFound } from '../../kube/status-error.ts';
 import type { ClusterClient, ClusterName } from '../../kube/types.ts';
 import { readDocument } from '../../config-file/document.ts';
 import { withoutEmptyKeys } from '../../config-file/merge.ts';
 import { secretText, VALUES_KEY, valuesSecret } from '../../fleet/vcluster.ts';
 import type { Config } from '../../syncer/config/config.ts';
 import { syncedByVcluster } from '../../syncer/config/warnings.ts';
-import { SYNCABLE_KINDS } from '../../syncer/kinds/synced-kinds.ts';
-import { FIELD_MANAGER } from '../../syncer/translate/bookkeeping.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
-import { type ExitWith, showProgress, tell } from '../output/terminal.ts';
-import { formatKind, isOfKnownKind, knownKind, similarKind } from '../kind-scope.ts';
+import { type ExitWith, tell } from '../output/terminal.ts';
+import { formatKind, isOfKnownKind, knownKind, similarKind, type KnownKind } from '../kind-scope.ts';
 import { formatListing, outputOption, resourceName } from '../output/listing.ts';
-import { type Connection, reaching, listAll } from '../../syncer/rehearsal/connection.ts';
-import { readSnapshot, planSnapshot } from './snapshot.ts';
-import type { Snapshot, WorldPlan } from '../../syncer/rehearsal/snapshot.ts';
+import { type Connection, reaching } from '../../syncer/rehearsal/connection.ts';
+import { commandParts } from './snapshot.ts';
 import { readDaemon, type DaemonState } from './reports.ts';
 import { isReplica } from '../../fleet/replicas.ts';
-import { describeTermination } from '../../kube/termination.ts';
-import {
-  createdNamespaces,
-  createdObjects,
-  unusedIn,
-  WHY_KEPT,
-  type CreatedObject,
-} from '../../syncer/rehearsal/created-objects.ts';
+import { deleteCreated, planCleanup, type CreatedObject } from '../../syncer/rehearsal/created-objects.ts';
 
 interface CleanupFlags {
   readonly yes?: boolean;
@@ -61,23 +51,26 @@ export function define(command: Command, exitWith: ExitWith): void {
 
 async function cleanup(connection: Connection, flags: CleanupFlags): Promise<number> {
   const { config, clusters, isHosted = false } = connection;
+  const { unused: isUnused = false } = flags;
   const daemon = await reaching('host', () => readDaemon(config, clusters.host, systemClock.now()));
-  if (!(flags.unused === true ? isSameConfiguration(daemon) : reportDaemon(daemon, flags))) return 1;
-  const snapshot = await readSnapshot(connection, { isOwnerNeeded: false, everyKind: true });
-  for (const problem of snapshot.unreadable)
+  if (!(isUnused ? isSameConfiguration(daemon) : reportDaemon(daemon, flags))) return 1;
+  const kind = flags.kind === undefined ? undefined : knownKind(flags.kind);
+  const isWhole = !isUnused && kind === undefined;
+  const plan = await planCleanup(connection, { ...commandParts(), isUnused, isWhole });
+  for (const problem of plan.unreadable)
     tell(`warning: copies may remain, because they cannot be listed: ${problem}`);
-  const created = createdObjects(snapshot, connection);
-  const isChosen = await chosenBy(flags, snapshot);
-  if (!isKnownKind(flags, [...created.deletable, ...created.kept])) return 2;
-  const isWhole = flags.unused !== true && flags.kind === undefined;
-  const groups = [created.deletable.filter(isChosen), isWhole && !isHosted ? leaseOf(daemon) : []];
+  if (plan.objection !== undefined)
+    tell(`warning: copies of objects that are gone are left: ${plan.objection}`);
+  const isChosen = ({ resource }: CreatedObject): boolean => isOfKnownKind(resource, kind);
+  if (!isKnownKind(kind, plan.kinds)) return 2;
+  const groups = [plan.deletable.filter(isChosen), isWhole && !isHosted ? leaseOf(daemon) : []];
   const deletable = groups.flat();
-  for (const one of created.unproven.filter(isChosen))
+  for (const { one, why } of plan.left) if (isChosen(one)) tell(`left ${nameOf(one)}: ${why}`);
+  // Nothing says that no other client uses one by now.
+  for (const { metadata } of plan.namespaces)
     tell(
-      `left ${nameOf(one)}: its namespace is not mapped, and the virtual cluster does not have the object that it names; it may be the copy of another virtual cluster of this name: delete it with kubectl if it is not`,
+      `left Namespace "${metadata.name}" in the host cluster: createNamespaces made it for a virtual cluster of this name; if nothing else uses it, run kubectl delete namespace ${metadata.name}`,
     );
-  for (const one of created.kept.filter(isChosen)) tell(`left ${nameOf(one)}: ${WHY_KEPT}`);
-  if (isWhole) await nameNamespaces(connection);
   if (isWhole && isHosted && daemon.object !== undefined)
     tell(
       `left Lease "${objectKey(daemon.object)}", by which --vcluster finds the configuration: delete it with kubectl after the last cleanup`,
@@ -91,14 +84,6 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
   if (deletable.length === 0) return 0;
   if (flags.yes !== true && !(await isConfirmed(deletable))) return 2;
   return deleteAll(groups, connection);
-}
-
-/** Host namespaces that `createNamespaces` made stay: nothing says that no other client uses one by now. */
-async function nameNamespaces({ config, clusters }: Connection): Promise<void> {
-  for (const { metadata } of await createdNamespaces(clusters.host, config))
-    tell(
-      `left Namespace "${metadata.name}" in the host cluster: createNamespaces made it for a virtual cluster of this name; if nothing else uses it, run kubectl delete namespace ${metadata.name}`,
-    );
 }
 
 /** False after an error: a running daemon would create the copies again. */
@@ -123,11 +108,8 @@ async function leavesVclusters(
   { dryRun = false }: CleanupFlags,
 ): Promise<boolean> {
   const shared = await syncedByVclusterOf(config, clusters.host);
-  const keys = SYNCABLE_KINDS.filter(
-    ({ key, resource }) =>
-      shared.keys.includes(key) &&
-      deletable.some((one) => one.cluster === 'host' && one.resource.plural === resource.plural),
-  ).map(({ key }) => `sync.toHost.${key}`);
+  const copied = new Set(deletable.flatMap(({ key }) => key ?? []));
+  const keys = [...copied].filter((key) => shared.keys.includes(key)).map((key) => `sync.toHost.${key}`);
   if (keys.length === 0) return true;
   tell(
     `${dryRun ? 'warning' : 'error'}: ${shared.file} enables ${keys.join(' and ')}, so vCluster would delete the objects of the virtual cluster together with these copies; disable that in vCluster's values first, or leave the copies to vCluster`,
@@ -162,27 +144,12 @@ function isSameConfiguration({ runsOther }: DaemonState): boolean {
   return !runsOther;
 }
 
-async function chosenBy(flags: CleanupFlags, snapshot: Snapshot): Promise<(one: CreatedObject) => boolean> {
-  const kind = flags.kind === undefined ? undefined : knownKind(flags.kind);
-  const isUnused = flags.unused === true ? unusedIn(await planned(snapshot)) : () => true;
-  return (one) => isOfKnownKind(one.resource, kind) && isUnused(one);
-}
-
 /** False after an error about a kind of which nothing was created: most likely a typo. */
-function isKnownKind({ kind: text }: CleanupFlags, created: readonly CreatedObject[]): boolean {
-  if (text === undefined) return true;
-  const wanted = knownKind(text);
-  if (wanted.scope !== 'unknown' || created.some(({ resource }) => isOfKnownKind(resource, wanted)))
-    return true;
+function isKnownKind(wanted: KnownKind | undefined, created: readonly Resource[]): boolean {
+  if (wanted === undefined || wanted.scope !== 'unknown') return true;
+  if (created.some((resource) => isOfKnownKind(resource, wanted))) return true;
   tell(`error: --kind: unknown kind "${formatKind(wanted)}"${similarKind(wanted.kind)}`);
   return false;
-}
-
-async function planned(snapshot: Snapshot): Promise<WorldPlan> {
-  const plan = await planSnapshot(snapshot);
-  if (plan.objection !== undefined)
-    tell(`warning: copies of objects that are gone are left: ${plan.objection}`);
-  return plan;
 }
 
 /** Deleted last: while copies exist, it names the syncer that created them. */
@@ -222,88 +189,25 @@ async function isConfirmed(objects: readonly CreatedObject[]): Promise<boolean> 
   return /^y(es)?$/iu.test(answer.trim());
 }
 
-/** One group after the other, each with the same number of concurrent requests as the daemon. */
 async function deleteAll(
   groups: readonly (readonly CreatedObject[])[],
   connection: Connection,
 ): Promise<number> {
-  const { config } = connection;
-  const count = groups.flat().length;
-  using progress = showProgress('deleting');
   const left: string[] = [];
-  let done = 0;
-  const work = async (todo: Iterable<CreatedObject>, deleted: CreatedObject[]): Promise<void> => {
-    for (const one of todo) {
-      if (await isDeleted(one, connection)) {
-        deleted.push(one);
-        await clearStatus(one, connection);
-      } else left.push(`left ${nameOf(one)}: another client has replaced it`);
-      progress.update(++done, count);
-    }
-  };
-  for (const group of groups) {
-    const todo = group.values();
-    const deleted: CreatedObject[] = [];
-    await Promise.all(Array.from({ length: config.workers }, () => work(todo, deleted)));
-    // A Lease has no finalizer, and the right to list Leases is not needed otherwise.
-    const copies = deleted.filter(({ of }) => of !== undefined);
-    const terminating = await terminatingOf(copies, connection);
-    for (const one of deleted) {
-      const there = terminating.get(one.object.metadata.uid);
-      if (there === undefined) process.stdout.write(`deleted ${plainText(nameOf(one))}\n`);
-      else left.push(`left ${nameOf(one)}: it ${describeTermination(there)}`);
-    }
-  }
+  await deleteCreated(groups, connection, {
+    ...commandParts(),
+    report(step) {
+      const { one } = step;
+      if (step.kind === 'deleted') process.stdout.write(`deleted ${plainText(nameOf(one))}\n`);
+      else if (step.kind === 'left') left.push(`left ${nameOf(one)}: ${step.why}`);
+      else if (one.of !== undefined)
+        process.stdout.write(
+          `cleared the status of ${one.resource.kind} "${plainText(keyOf(one.of))}" in the virtual cluster\n`,
+        );
+    },
+  });
   for (const line of left) tell(line);
   return left.length > 0 ? 1 : 0;
-}
-
-/** Those that finalizers keep there, by uid. A list for each kind and namespace, because nearly all objects are gone. */
-async function terminatingOf(
-  deleted: readonly CreatedObject[],
-  { clusters }: Connection,
-): Promise<ReadonlyMap<string | undefined, KubeObject>> {
-  const uids = new Set(deleted.map(({ object }) => object.metadata.uid));
-  const places = new Map(
-    deleted.map((one) => [JSON.stringify([one.cluster, one.resource, one.object.metadata.namespace]), one]),
-  );
-  const terminating = new Map<string | undefined, KubeObject>();
-  for (const { cluster, resource, object } of places.values())
-    for (const there of await listAll(clusters[cluster], resource, [object.metadata.namespace ?? '']))
-      if (uids.has(there.metadata.uid)) terminating.set(there.metadata.uid, there);
-  return terminating;
-}
-
-/** Clears a status that came from the deleted copy; a virtual object that has changed in the meantime keeps its status. */
-async function clearStatus({ resource, status }: CreatedObject, { clusters }: Connection): Promise<void> {
-  if (status === undefined) return;
-  const { namespace = '', name, resourceVersion = null } = status.virtual.metadata;
-  const body = { ...status.patch, metadata: { resourceVersion } };
-  const options = { subresource: 'status', fieldManager: FIELD_MANAGER } as const;
-  await reaching('virtual', async () => {
-    try {
-      await clusters.virtual.patch(resource, { namespace, name }, { type: 'merge', body }, options);
-      process.stdout.write(
-        `cleared the status of ${resource.kind} "${plainText(`${namespace}/${name}`)}" in the virtual cluster\n`,
-      );
-    } catch (error) {
-      if (!isNotFound(error) && !isConflict(error)) throw error;
-    }
-  });
-}
-
-/** Deletes only the object with the uid that was read. True if it no longer exists, false if another object has its name. */
-function isDeleted({ cluster, resource, object }: CreatedObject, { clusters }: Connection): Promise<boolean> {
-  const { namespace = '', name, uid = '' } = object.metadata;
-  return reaching(cluster, async () => {
-    try {
-      await clusters[cluster].delete(resource, { namespace, name }, { uid });
-      return true;
-    } catch (error) {
-      if (isNotFound(error) || isConflict(error)) return isNotFound(error);
-      throw error;
-    }
-  });
 }
 
 function nameOf({ cluster, resource, object }: CreatedObject): string {

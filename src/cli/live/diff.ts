@@ -13,12 +13,11 @@ import { readDaemon } from './reports.ts';
 import { printObject } from '../output/objects.ts';
 import { withoutBookkeeping } from '../../syncer/translate/bookkeeping.ts';
 import { type Connection, reaching } from '../../syncer/rehearsal/connection.ts';
-import { readSnapshot, planSnapshot } from './snapshot.ts';
-import type { WorldPlan } from '../../syncer/rehearsal/snapshot.ts';
-import { copiesLeft } from '../../syncer/copies-left.ts';
+import { commandParts } from './snapshot.ts';
+import { planWorld } from '../../syncer/rehearsal/snapshot.ts';
 import { describeTermination } from '../../kube/termination.ts';
-import { changesAbout, closedNamespaceNote, endsAbout } from '../../syncer/rehearsal/plan-parts.ts';
-import type { Change, ObjectPlan } from '../../syncer/rehearsal/rehearsal.ts';
+import { differences, type Differences } from '../../syncer/rehearsal/differences.ts';
+import type { Change } from '../../syncer/rehearsal/rehearsal.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
 
 interface DiffFlags {
@@ -45,48 +44,46 @@ export function define(command: Command, exitWith: ExitWith): void {
 
 async function diff(connection: Connection, names: readonly string[], flags: DiffFlags): Promise<number> {
   if (reportUnknownKind(connection.config, flags.kind)) return ERROR;
-  const snapshot = await readSnapshot(connection);
-  const plan = await planSnapshot(snapshot);
+  const plan = await planWorld(connection, commandParts());
   const kind = flags.kind === undefined ? undefined : knownKind(flags.kind);
-  const isChosen = ({ key, kind: { resource } }: ObjectPlan): boolean =>
-    (names.length === 0 || names.includes(key)) && isOfKnownKind(resource, kind);
-  const unknown = names.filter((name) => !plan.objects.some((one) => one.key === name && isChosen(one)));
+  const isEverything = names.length === 0 && kind === undefined;
+  const found = await differences(
+    connection,
+    plan,
+    isEverything
+      ? undefined
+      : (key, resource) => (names.length === 0 || names.includes(key)) && isOfKnownKind(resource, kind),
+  );
+  const unknown = names.filter((name) => !found.keys.includes(name));
   for (const name of unknown)
     tell(`error: ${kind === undefined ? 'object' : formatKind(kind)} "${name}" exists in neither cluster`);
-  const failed = plan.objects.filter((one) => one.error !== undefined && isChosen(one));
-  for (const { key, kind: one, error } of failed)
-    tell(`failed ${one.resource.kind} ${key}: ${closedNamespaceNote(error, plan) ?? describeFailure(error)}`);
+  for (const { resource, key, error, note } of found.failed)
+    tell(`failed ${resource.kind} ${key}: ${note ?? describeFailure(error)}`);
   const { runsOther } = await reaching('host', () =>
-    readDaemon(snapshot.config, connection.clusters.host, systemClock.now()),
+    readDaemon(connection.config, connection.clusters.host, systemClock.now()),
   );
   if (runsOther) tell('note: the daemon runs another configuration, so it does not make these changes');
   if (plan.objection !== undefined)
     tell(`note: copies of objects that are gone are not deleted: ${plan.objection}`);
-  const isEverything = names.length === 0 && kind === undefined;
-  if (isEverything) await noteCopiesLeft(connection);
-  const chosen = isEverything ? plan.changes : changesAbout(plan.objects.filter(isChosen), plan);
-  noteEnds(plan, isEverything ? plan.objects : plan.objects.filter(isChosen));
+  noteCopiesLeft(found);
+  for (const { what, object } of found.ending)
+    tell(`note: ${what} "${objectKey(object)}" ${describeTermination(object)}`);
   const paint = paintFor(process.stdout);
-  const texts = chosen.flatMap((change) => formatChange(change, flags.showBookkeeping === true, paint) ?? []);
+  const texts = found.changes.flatMap(
+    (change) => formatChange(change, flags.showBookkeeping === true, paint) ?? [],
+  );
   process.stdout.write(texts.join(''));
-  if (unknown.length > 0 || failed.length > 0) return ERROR;
+  if (unknown.length > 0 || found.failed.length > 0) return ERROR;
   return texts.length > 0 ? 1 : 0;
 }
 
-/** What is being deleted has no difference of its own, and is replaced when it is gone. */
-function noteEnds(plan: WorldPlan, objects: readonly ObjectPlan[]): void {
-  for (const { what, object } of endsAbout(objects, plan))
-    tell(`note: ${what} "${objectKey(object)}" ${describeTermination(object)}`);
-}
-
 /** Copies that this configuration no longer updates. They stay as they are, so they are no difference. */
-async function noteCopiesLeft({ config, clusters }: Connection): Promise<void> {
-  const left = await copiesLeft({ config, clients: clusters }, () => undefined);
+function noteCopiesLeft({ copiesLeft }: Differences): void {
   const note = (count: number, kind: string, what: string): void => {
     const copies = `${count} ${kind} ${count === 1 ? 'copy' : 'copies'}`;
     if (count > 0) tell(`note: this configuration does not update ${copies} of ${what}`);
   };
-  for (const { kind, own, others, setting } of left) {
+  for (const { kind, own, others, setting } of copiesLeft) {
     note(own, kind, 'this program on the host; "endpoint-syncer cleanup --unused" removes what is not used');
     note(others, kind, `another syncer on the host; unless vCluster does, set ${setting} to true`);
   }

@@ -4,9 +4,7 @@ import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { TerminalError } from '../../base/errors.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
-import { missingRights } from '../../kube/access-review.ts';
 import type { NamespacedName } from '../../kube/object.ts';
-import { describeRight, requiredRights } from '../../syncer/rights.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
 import type { ExitWith } from '../output/terminal.ts';
@@ -14,14 +12,12 @@ import { plainText, printableJson } from '../../base/excerpt.ts';
 import { formatJson, formatTable, formatOption } from '../output/listing.ts';
 import { formatKind, knownKind, nameProblem } from '../kind-scope.ts';
 import { readDaemon, readEvents } from './reports.ts';
-import { type DaemonFacts, type ReportedEvent, factsOf } from '../../syncer/rehearsal/object-status.ts';
+import type { ReportedEvent } from '../../syncer/rehearsal/object-status.ts';
 import { type Connection, reaching } from '../../syncer/rehearsal/connection.ts';
-import { readSnapshot, planSnapshot } from './snapshot.ts';
-import type { Snapshot, WorldPlan } from '../../syncer/rehearsal/snapshot.ts';
-import { findTarget } from './find-target.ts';
+import { explainObject, type Explanation } from '../../syncer/rehearsal/explanation.ts';
+import { commandParts } from './snapshot.ts';
 import { ageOf } from './status.ts';
-import { rowOf, type ObjectRow, type Target } from '../../syncer/rehearsal/status-rows.ts';
-import { StageRecorder, writesOf, type Stages } from '../../syncer/rehearsal/stages.ts';
+import type { Stages } from '../../syncer/rehearsal/stages.ts';
 
 interface ExplainFlags {
   readonly host?: boolean;
@@ -52,89 +48,42 @@ export function define(command: Command, exitWith: ExitWith): void {
 }
 
 async function explain(connection: Connection, name: string, flags: ExplainFlags): Promise<number> {
-  const missing = await missingOf(connection);
-  const snapshot = await snapshotOrMissing(connection, missing);
-  if (snapshot === undefined) {
-    const sentence = `nothing is synced: rights are missing: ${missing.join(', ')}`;
-    const json = { state: 'failed', reason: 'MissingRight', sentence };
-    process.stdout.write(flags.output === 'text' ? `${sentence}\n` : formatJson(json, flags.output));
-    return 1;
-  }
-  const { config } = snapshot;
-  await using recorder = new StageRecorder();
-  const plan = await planSnapshot(snapshot, recorder);
+  const { config, clusters } = connection;
+  const { output } = flags;
   const kind = flags.kind === undefined ? undefined : knownKind(flags.kind);
   const isHost = flags.host === true;
   const key = isHost && !name.includes('/') ? `${config.host.namespace}/${name}` : name;
-  const target = findTarget(plan, { key, isHost, kind });
-  if (target === undefined) {
+  const explained = await explainObject(
+    connection,
+    { key, isHost, kind },
+    {
+      ...commandParts(),
+      async reports(virtual) {
+        const nowMs = systemClock.now();
+        const daemon = await reaching('host', () => readDaemon(config, clusters.host, nowMs));
+        const isThere = virtual?.metadata.uid !== undefined;
+        const events = isThere ? await readEvents(clusters.virtual, virtual.metadata.namespace) : new Map();
+        return { ...daemon, events, nowMs };
+      },
+    },
+  );
+  const { explanation, unreadableWithout: missing } = explained;
+  if (missing !== undefined) {
+    const sentence = `nothing is synced: rights are missing: ${missing.join(', ')}`;
+    const json = { state: 'failed', reason: 'MissingRight', sentence };
+    process.stdout.write(output === 'text' ? `${sentence}\n` : formatJson(json, output));
+    return 1;
+  }
+  if (explanation === undefined) {
     const where = isHost
       ? 'does not exist on the host'
       : 'exists neither in the virtual cluster nor on the host';
     throw new TerminalError(`${kind === undefined ? 'object' : formatKind(kind)} "${key}" ${where}`);
   }
-  const explanation = await explanationOf(connection, plan, target, { missing, recorder });
-  const { output } = flags;
   process.stdout.write(
     output === 'text' ? formatExplanation(explanation) : formatJson(asJsonObject(explanation), output),
   );
   return explanation.status.reason === 'ReferenceNotFound' ? 1 : 0;
-}
-
-/** Rights that the daemon needs and that the user of this command does not have. */
-async function missingOf({ config, clusters }: Connection): Promise<string[]> {
-  const rights = requiredRights(config, { isDryRun: false });
-  const reviews = (['virtual', 'host'] as const).map((cluster) => {
-    const needed = rights.filter((right) => right.cluster === cluster);
-    return reaching(cluster, () => missingRights(clusters[cluster], needed));
-  });
-  return (await Promise.all(reviews)).flat().map(describeRight);
-}
-
-/** Undefined where the clusters may not be read. */
-async function snapshotOrMissing(
-  connection: Connection,
-  missing: readonly string[],
-): Promise<Snapshot | undefined> {
-  try {
-    return await readSnapshot(connection, { everyKind: true });
-  } catch (error) {
-    if (error instanceof TerminalError && missing.length > 0) return undefined;
-    throw error;
-  }
-}
-
-interface Explanation extends ObjectRow {
-  /** Undefined for an object that is imported, or is no copy. */
-  readonly stages: Stages | undefined;
-  readonly write: Stages['write'];
-  readonly events: readonly ReportedEvent[];
-  readonly lease: DaemonFacts['lease'];
-  /** When it was read. */
-  readonly nowMs: number;
-}
-
-async function explanationOf(
-  { clusters }: Connection,
-  plan: WorldPlan,
-  target: Target,
-  { missing, recorder }: { readonly missing: readonly string[]; readonly recorder: StageRecorder },
-): Promise<Explanation> {
-  const { config } = plan.snapshot;
-  const nowMs = systemClock.now();
-  const daemon = await reaching('host', () => readDaemon(config, clusters.host, nowMs));
-  const { namespace = '', uid = '' } =
-    (target.kind === 'object' ? target.plan.seen.virtual : undefined)?.metadata ?? {};
-  const events = uid === '' ? [] : ((await readEvents(clusters.virtual, namespace)).get(uid) ?? []);
-  const facts = { ...factsOf(plan, { ...daemon, nowMs }), events, missingRights: missing };
-  return {
-    ...rowOf(target, facts, config),
-    stages: target.kind === 'object' ? await recorder.stagesOf(target.plan) : undefined,
-    write: target.kind === 'other' ? [] : writesOf(target.plan.changes),
-    events,
-    lease: daemon.lease,
-    nowMs,
-  };
 }
 
 function asJsonObject(explanation: Explanation): JsonObject {
@@ -220,7 +169,7 @@ function writeLine({ cluster, verb, kind, object, reason }: Stages['write'][numb
   return `${verb} ${kind} ${object} in the ${cluster} cluster: ${reason}`;
 }
 
-function addressLine({ addresses, ports }: NonNullable<ObjectRow['address']>): string {
+function addressLine({ addresses, ports }: NonNullable<Explanation['address']>): string {
   const served = ports.length === 0 ? '' : `, ports ${ports.join(', ')}`;
   return `${addresses.length === 0 ? 'no address' : addresses.join(', ')}${served}`;
 }

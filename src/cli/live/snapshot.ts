@@ -3,14 +3,7 @@
 import type { ConfigProblem } from '../../base/errors.ts';
 import type { Config } from '../../syncer/config/config.ts';
 import { connect as connectBoth, type Connection } from '../../syncer/rehearsal/connection.ts';
-import {
-  rehearseSnapshot,
-  takeSnapshot,
-  type PlanOptions,
-  type Snapshot,
-  type SnapshotOptions,
-  type WorldPlan,
-} from '../../syncer/rehearsal/snapshot.ts';
+import type { CommandParts } from '../../syncer/rehearsal/snapshot.ts';
 import { programParts } from '../installation.ts';
 import { apiDefaults } from '../offline/api-defaults.ts';
 import { showProgress } from '../output/terminal.ts';
@@ -39,25 +32,6 @@ export function connect(
   });
 }
 
-export async function readSnapshot(
-  connection: Connection,
-  options: Omit<SnapshotOptions, 'progress'> = {},
-): Promise<Snapshot> {
-  using progress = showProgress('reading');
-  return await takeSnapshot(connection, {
-    ...options,
-    progress: (done, total) => progress.update(done, total),
-  });
-}
-
-export async function planSnapshot(
-  snapshot: Snapshot,
-  options: Omit<PlanOptions, 'admit' | 'progress'> = {},
-): Promise<WorldPlan> {
-  using progress = showProgress('comparing');
-  return await rehearseSnapshot(snapshot, {
-    ...options,
-    admit: apiDefaults(),
-    progress: (done, total) => progress.update(done, total),
-  });
+export function commandParts(): CommandParts {
+  return { admit: apiDefaults(), showProgress };
 }

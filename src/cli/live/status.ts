@@ -13,8 +13,8 @@ import { tell, type ExitWith } from '../output/terminal.ts';
 import { formatListing, outputOption, resourceName, type ListedRow } from '../output/listing.ts';
 import { isOfKnownKind, knownKind, reportUnknownKind } from '../kind-scope.ts';
 import type { Connection } from '../../syncer/rehearsal/connection.ts';
-import { readSnapshot, planSnapshot } from './snapshot.ts';
-import type { WorldPlan } from '../../syncer/rehearsal/snapshot.ts';
+import { commandParts } from './snapshot.ts';
+import { planWorld, type WorldPlan } from '../../syncer/rehearsal/snapshot.ts';
 import { readDaemon, readEvents } from './reports.ts';
 import { rowsOf, type StatusRow } from '../../syncer/rehearsal/status-rows.ts';
 
@@ -76,7 +76,7 @@ async function status(command: Command, flags: StatusFlags): Promise<number> {
       const text = formatListing(listing, flags.output);
       process.stdout.write(!isFirst && isTable ? text.slice(text.indexOf('\n') + 1) : text);
     };
-    const plan = (): Promise<WorldPlan> => readSnapshot(connection).then(planSnapshot);
+    const plan = (): Promise<WorldPlan> => planWorld(connection, commandParts());
     const rowsNow = async (world: WorldPlan): Promise<StatusRow[]> =>
       chosen(await statusRows(connection, world), flags, isSelected);
     const first = await plan();

@@ -1,4 +1,4 @@
-/** The objects that the syncer of one virtual cluster created, in both clusters, found by their bookkeeping. */
+/** The objects that the syncer of one virtual cluster created, in both clusters, found by their bookkeeping, and their deletion. */
 
 import type { JsonObject } from '../../base/json.ts';
 import {
@@ -9,19 +9,27 @@ import {
   type NamespacedName,
   type Resource,
 } from '../../kube/object.ts';
-import { isForbidden } from '../../kube/status-error.ts';
+import { isConflict, isForbidden, isNotFound } from '../../kube/status-error.ts';
+import { describeTermination } from '../../kube/termination.ts';
 import type { ClusterClient, ClusterName } from '../../kube/types.ts';
 import type { Config } from '../config/config.ts';
-import { SYNCABLE_KINDS, syncedKinds } from '../kinds/synced-kinds.ts';
+import { SYNCABLE_KINDS, syncedKinds, type SyncedKey } from '../kinds/synced-kinds.ts';
 import { isOptedOut } from '../reconcile/decide.ts';
 import { isCopyFrom, unmappedVirtual } from '../reconcile/marked-copies.ts';
 import { isImport } from '../references/import-forge.ts';
-import { namedVirtual, VIRTUAL_NAMESPACE } from '../translate/bookkeeping.ts';
+import { FIELD_MANAGER, namedVirtual, VIRTUAL_NAMESPACE } from '../translate/bookkeeping.ts';
 import { CONTROLLED_BY, MANAGED_BY_LABEL } from '../translate/labels.ts';
 import { recordOf } from '../translate/last-synced.ts';
 import { createTranslators } from '../translation.ts';
-import { type Connection, reaching } from './connection.ts';
-import { objectsOf, type Snapshot, type WorldPlan } from './snapshot.ts';
+import { type Connection, listAll, reaching } from './connection.ts';
+import {
+  objectsOf,
+  rehearseSnapshot,
+  takeSnapshot,
+  type CommandParts,
+  type Snapshot,
+  type WorldPlan,
+} from './snapshot.ts';
 
 export interface CreatedObject {
   readonly cluster: ClusterName;
@@ -29,14 +37,13 @@ export interface CreatedObject {
   readonly object: KubeObject;
   /** The object on the other side that it is a copy of; undefined where it is no copy. */
   readonly of: NamespacedName | undefined;
+  /** Of a host copy: the key below `sync.toHost` that syncs its kind. */
+  readonly key?: SyncedKey | undefined;
   /** The configuration maps no namespace to its own. */
   readonly isUnmapped?: boolean;
   /** The virtual object, where it has the status of this copy, and the patch that clears it. */
   readonly status?: { readonly virtual: KubeObject; readonly patch: JsonObject };
 }
-
-/** Of those that are `kept`. */
-export const WHY_KEPT = `${CONTROLLED_BY} assigns it to another controller`;
 
 interface CreatedObjects {
   readonly deletable: readonly CreatedObject[];
@@ -46,7 +53,51 @@ interface CreatedObjects {
   readonly unproven: readonly CreatedObject[];
 }
 
-export function createdObjects(
+export interface CleanupPlan {
+  readonly deletable: readonly CreatedObject[];
+  readonly left: readonly { readonly one: CreatedObject; readonly why: string }[];
+  /** Of which something was created, chosen or not. */
+  readonly kinds: readonly Resource[];
+  /** Kinds whose copies may remain, with the reason. */
+  readonly unreadable: readonly string[];
+  /** Why the copies of objects that are gone are no part of what is unused. */
+  readonly objection: string | undefined;
+  /** Host namespaces that `createNamespaces` made for a virtual cluster of this name; only with `isWhole`. */
+  readonly namespaces: readonly KubeObject[];
+}
+
+interface CleanupOptions extends CommandParts {
+  /** Only what the configuration does not keep. */
+  readonly isUnused: boolean;
+  /** Everything is to be deleted. */
+  readonly isWhole: boolean;
+}
+
+export async function planCleanup(
+  connection: Connection,
+  { isUnused, isWhole, ...parts }: CleanupOptions,
+): Promise<CleanupPlan> {
+  const snapshot = await takeSnapshot(connection, { ...parts, isOwnerNeeded: false, everyKind: true });
+  const { deletable, kept, unproven } = createdObjects(snapshot, connection);
+  const plan = isUnused ? await rehearseSnapshot(snapshot, parts) : undefined;
+  const isChosen = plan === undefined ? () => true : unusedIn(plan);
+  const left = (all: readonly CreatedObject[], why: string): CleanupPlan['left'] =>
+    all.filter(isChosen).map((one) => ({ one, why }));
+  return {
+    deletable: deletable.filter(isChosen),
+    left: [...left(unproven, WHY_UNPROVEN), ...left(kept, WHY_KEPT)],
+    kinds: [...deletable, ...kept].map(({ resource }) => resource),
+    unreadable: snapshot.unreadable,
+    objection: plan?.objection,
+    namespaces: isWhole ? await createdNamespaces(connection.clusters.host, snapshot.config) : [],
+  };
+}
+
+const WHY_UNPROVEN =
+  'its namespace is not mapped, and the virtual cluster does not have the object that it names; it may be the copy of another virtual cluster of this name: delete it with kubectl if it is not';
+const WHY_KEPT = `${CONTROLLED_BY} assigns it to another controller`;
+
+function createdObjects(
   { config, kinds, referenced }: Snapshot,
   { isHosted = false }: Pick<Connection, 'isHosted'>,
 ): CreatedObjects {
@@ -63,8 +114,10 @@ export function createdObjects(
       const elsewhere = isHosted ? undefined : unmappedVirtual(object, resource, names);
       const of = elsewhere ?? namedVirtual(object, resource, names);
       if (of === undefined) return [];
+      const key = SYNCABLE_KINDS.find((kind) => kind.resource.plural === resource.plural)?.key;
       const status = copiedStatus(object, resource, () => virtualAt(resource, of));
-      return [{ cluster: 'host', resource, object, of, isUnmapped: elsewhere !== undefined, ...status }];
+      const isUnmapped = elsewhere !== undefined;
+      return [{ cluster: 'host', resource, object, of, key, isUnmapped, ...status }];
     });
   const imports = referenced.flatMap(({ kind, virtual }) =>
     virtual.flatMap((object): CreatedObject[] => {
@@ -86,7 +139,7 @@ export function createdObjects(
 }
 
 /** What a daemon with this configuration neither writes nor deletes itself, and imports that it would delete. */
-export function unusedIn({ references, changes, snapshot }: WorldPlan): (one: CreatedObject) => boolean {
+function unusedIn({ references, changes, snapshot }: WorldPlan): (one: CreatedObject) => boolean {
   const synced = new Set(syncedKinds(snapshot.config).map(({ kind }) => kind.resource.plural));
   const imported = new Set(
     references.flatMap(({ seen, isReferenced }) => (isReferenced ? [seen.kind.host.plural] : [])),
@@ -102,11 +155,7 @@ export function unusedIn({ references, changes, snapshot }: WorldPlan): (one: Cr
   };
 }
 
-/** Host namespaces that `createNamespaces` made for a virtual cluster of this name. */
-export async function createdNamespaces(
-  host: ClusterClient,
-  { name }: Config,
-): Promise<readonly KubeObject[]> {
+async function createdNamespaces(host: ClusterClient, { name }: Config): Promise<readonly KubeObject[]> {
   const labelSelector = `${MANAGED_BY_LABEL}=${name}`;
   // The right to list namespaces is optional.
   const { items } = await reaching('host', () =>
@@ -129,4 +178,98 @@ function copiedStatus(
   if (virtual === undefined || patchOf === undefined || patchOf(virtual, copy) !== undefined) return {};
   const patch = patchOf(virtual, undefined);
   return patch === undefined ? {} : { status: { virtual, patch } };
+}
+
+// Deletion.
+
+/** What became of one object, in the order in which it happened. `cleared`: the virtual object has lost the status of a deleted copy. */
+export type CleanupStep =
+  | { readonly kind: 'cleared' | 'deleted'; readonly one: CreatedObject }
+  | { readonly kind: 'left'; readonly one: CreatedObject; readonly why: string };
+
+/** One group after the other, each with the same number of concurrent requests as the daemon. */
+export async function deleteCreated(
+  groups: readonly (readonly CreatedObject[])[],
+  connection: Connection,
+  {
+    report,
+    showProgress,
+  }: { readonly report: (step: CleanupStep) => void } & Pick<CommandParts, 'showProgress'>,
+): Promise<void> {
+  const { workers } = connection.config;
+  const count = groups.flat().length;
+  using progress = showProgress('deleting');
+  let done = 0;
+  const work = async (todo: Iterable<CreatedObject>, deleted: CreatedObject[]): Promise<void> => {
+    for (const one of todo) {
+      if (await isDeleted(one, connection)) {
+        deleted.push(one);
+        if (await isStatusCleared(one, connection)) report({ kind: 'cleared', one });
+      } else report({ kind: 'left', one, why: 'another client has replaced it' });
+      progress.update(++done, count);
+    }
+  };
+  for (const group of groups) {
+    const todo = group.values();
+    const deleted: CreatedObject[] = [];
+    await Promise.all(Array.from({ length: workers }, () => work(todo, deleted)));
+    // A Lease has no finalizer, and the right to list Leases is not needed otherwise.
+    const copies = deleted.filter(({ of }) => of !== undefined);
+    const terminating = await terminatingOf(copies, connection);
+    for (const one of deleted) {
+      const there = terminating.get(one.object.metadata.uid);
+      if (there === undefined) report({ kind: 'deleted', one });
+      else report({ kind: 'left', one, why: `it ${describeTermination(there)}` });
+    }
+  }
+}
+
+/** Those that finalizers keep there, by uid. A list for each kind and namespace, because nearly all objects are gone. */
+async function terminatingOf(
+  deleted: readonly CreatedObject[],
+  { clusters }: Connection,
+): Promise<ReadonlyMap<string | undefined, KubeObject>> {
+  const uids = new Set(deleted.map(({ object }) => object.metadata.uid));
+  const places = new Map(
+    deleted.map((one) => [JSON.stringify([one.cluster, one.resource, one.object.metadata.namespace]), one]),
+  );
+  const terminating = new Map<string | undefined, KubeObject>();
+  for (const { cluster, resource, object } of places.values())
+    for (const there of await listAll(clusters[cluster], resource, [object.metadata.namespace ?? '']))
+      if (uids.has(there.metadata.uid)) terminating.set(there.metadata.uid, there);
+  return terminating;
+}
+
+/** Clears a status that came from the deleted copy. False: there is none, or the virtual object has changed in the meantime, and keeps its status. */
+async function isStatusCleared(
+  { resource, status }: CreatedObject,
+  { clusters }: Connection,
+): Promise<boolean> {
+  if (status === undefined) return false;
+  const { namespace = '', name, resourceVersion = null } = status.virtual.metadata;
+  const body = { ...status.patch, metadata: { resourceVersion } };
+  const options = { subresource: 'status', fieldManager: FIELD_MANAGER } as const;
+  return reaching('virtual', async () => {
+    try {
+      await clusters.virtual.patch(resource, { namespace, name }, { type: 'merge', body }, options);
+      return true;
+    } catch (error) {
+      if (isNotFound(error) || isConflict(error)) return false;
+      throw error;
+    }
+  });
+}
+
+/** Deletes only the object with the uid that was read. True if it no longer exists, false if another object has its name. */
+function isDeleted({ cluster, resource, object }: CreatedObject, { clusters }: Connection): Promise<boolean> {
+  const { namespace = '', name, uid = '' } = object.metadata;
+  return reaching(cluster, async () => {
+    try {
+      await clusters[cluster].delete(resource, { namespace, name }, { uid });
+      return true;
+    } catch (error) {
+      if (isNotFound(error) || isConflict(error)) return isNotFound(error);
+      throw error;
+    }
+  });
 }

@@ -63,25 +63,40 @@ export interface Snapshot {
   readonly unreadable: readonly string[];
 }
 
+/** Shown while a step of a command takes long; ends with the step. */
+interface StepProgress extends Disposable {
+  update(done: number, total: number): void;
+}
+
+/** What a command adds to the engine. */
+export interface CommandParts {
+  /** What an API server makes of an object that is written. */
+  readonly admit: NonNullable<RehearsalInput['admit']>;
+  readonly showProgress: (step: string) => StepProgress;
+}
+
 export interface SnapshotOptions {
   readonly isOwnerNeeded?: boolean;
   /** Reads kinds that are not synced, too, as far as they may be listed: an earlier configuration may have synced them. */
   readonly everyKind?: boolean;
-  /** Of the lists. */
-  readonly progress?: (done: number, total: number) => void;
 }
 
 /** Rejects with `TerminalError` where a list is not allowed, a cluster does not respond, or the configured owner does not exist. */
 export async function takeSnapshot(
   { config, clusters, isHosted = false }: Connection,
-  { isOwnerNeeded = true, everyKind = false, progress }: SnapshotOptions,
+  {
+    isOwnerNeeded = true,
+    everyKind = false,
+    showProgress,
+  }: SnapshotOptions & Pick<CommandParts, 'showProgress'>,
 ): Promise<Snapshot> {
+  using progress = showProgress('reading');
   const namespaces = hostNamespaces(config) ?? [''];
   const count = { done: 0, total: 0 };
   const list = async (cluster: ClusterName, resource: Resource, from: readonly string[]) => {
     count.total += 1;
     const objects = await listAll(clusters[cluster], resource, from);
-    progress?.(++count.done, count.total);
+    progress.update(++count.done, count.total);
     return objects;
   };
   // An earlier configuration may have mapped other namespaces, which the rights need not cover.
@@ -198,14 +213,18 @@ export interface WorldPlan extends Rehearsal {
   readonly snapshot: Snapshot;
 }
 
-export interface PlanOptions {
-  /** What an API server makes of an object that is written. */
-  readonly admit: NonNullable<RehearsalInput['admit']>;
+interface PlanOptions extends CommandParts {
   /** For several plans; default: each plan has its own. */
   readonly sandbox?: KeptSandbox;
   readonly createPipeline?: RehearsalInput['createPipeline'];
-  /** Of the virtual objects. */
-  readonly progress?: (done: number, total: number) => void;
+}
+
+/** Reads both clusters, and plans what a sync would do with them. */
+export async function planWorld(
+  connection: Connection,
+  options: SnapshotOptions & CommandParts,
+): Promise<WorldPlan> {
+  return rehearseSnapshot(await takeSnapshot(connection, options), options);
 }
 
 export async function rehearseSnapshot(snapshot: Snapshot, options: PlanOptions): Promise<WorldPlan> {
@@ -221,6 +240,7 @@ export async function rehearseSnapshot(snapshot: Snapshot, options: PlanOptions)
     ];
     return [...new Map(all.toReversed().map((one) => [qualifiedPlural(one.resource), one])).values()];
   };
+  using progress = options.showProgress('comparing');
   const total = kinds.reduce((sum, { virtual }) => sum + virtual.length, 0);
   const run = (
     discoveries: Discoveries,
@@ -237,7 +257,7 @@ export async function rehearseSnapshot(snapshot: Snapshot, options: PlanOptions)
       createSandbox: (given) => options.sandbox?.open(given) ?? createSandbox(given),
       ...(parts.createPipeline && { createPipeline: parts.createPipeline }),
       nowMs: systemClock.now(),
-      progress: (decided) => options.progress?.(decided, total),
+      progress: (decided) => progress.update(decided, total),
     });
   const scoped = await clusterScopedKinds(snapshot, run);
   const rehearsal = await run(

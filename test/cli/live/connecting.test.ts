@@ -1,7 +1,8 @@
 /** The deadline for connecting ends with it: what a command reads afterwards takes as long as it takes. */
 
 import { expect, test } from 'vitest';
-import { connect, planSnapshot, readSnapshot } from '../../../src/cli/live/snapshot.ts';
+import { commandParts, connect } from '../../../src/cli/live/snapshot.ts';
+import { planWorld } from '../../../src/syncer/rehearsal/snapshot.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { systemRandom } from '../../../src/base/random.ts';
@@ -40,7 +41,7 @@ test('of a command', async () => {
   const { world, config } = await slowWorld();
   await using _ = world;
   await using connection = await connect({ config }, GIVE_UP_MS);
-  const { objects } = await planSnapshot(await readSnapshot(connection));
+  const { objects } = await planWorld(connection, commandParts());
   expect(objects.map(({ key }) => key)).toEqual(['default/web']);
 });
 

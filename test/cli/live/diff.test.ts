@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { formatChange } from '../../../src/cli/live/diff.ts';
 import { KeptSandbox } from '../../../src/syncer/rehearsal/pipelines.ts';
-import { planSnapshot } from '../../../src/cli/live/snapshot.ts';
+import { commandParts } from '../../../src/cli/live/snapshot.ts';
+import { rehearseSnapshot } from '../../../src/syncer/rehearsal/snapshot.ts';
 import { paintFor } from '../../../src/cli/output/terminal.ts';
 import type { JsonValue } from '../../../src/base/json.ts';
 import type { KubeObject, StringMap } from '../../../src/kube/object.ts';
@@ -204,12 +205,15 @@ function edited(
 }
 
 async function settled(clusters: MemoryClusters): Promise<MemoryClusters> {
-  const { changes } = await planSnapshot(snapshotOf(clusters, CONFIG), { sandbox });
+  const { changes } = await rehearseSnapshot(snapshotOf(clusters, CONFIG), { ...commandParts(), sandbox });
   return applied(clusters, changes);
 }
 
 async function shown(clusters: MemoryClusters): Promise<string[]> {
-  const { objects, changes } = await planSnapshot(snapshotOf(clusters, CONFIG), { sandbox });
+  const { objects, changes } = await rehearseSnapshot(snapshotOf(clusters, CONFIG), {
+    ...commandParts(),
+    sandbox,
+  });
   expect(objects.flatMap(({ error }) => error ?? [])).toEqual([]);
   return changes.flatMap((change) => formatChange(change, true, paintFor({ isTTY: false })) ?? []);
 }
@@ -235,7 +239,7 @@ describe('diff', () => {
       const web = stored({ apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'a', namespace: 'c' } });
       const snapshot = snapshotOf({ virtual: [web], host: [] }, { ...CONFIG, createNamespaces });
       const missing = { ...snapshot, closedNamespaces: new Map([['host', undefined]]) };
-      const { objects, changes } = await planSnapshot(missing, { sandbox });
+      const { objects, changes } = await rehearseSnapshot(missing, { ...commandParts(), sandbox });
       expect(objects.flatMap(({ error }) => (error instanceof StatusError ? error.reason : []))).toEqual(
         failures,
       );

@@ -2,7 +2,8 @@
 
 import { expect, test } from 'vitest';
 import { listAll, reaching, type Connection } from '../../../src/syncer/rehearsal/connection.ts';
-import { readSnapshot } from '../../../src/cli/live/snapshot.ts';
+import { commandParts } from '../../../src/cli/live/snapshot.ts';
+import { takeSnapshot } from '../../../src/syncer/rehearsal/snapshot.ts';
 import { ENDPOINTS, NAMESPACES, type Resource } from '../../../src/kube/object.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import { TransportError, type ClusterClient } from '../../../src/kube/types.ts';
@@ -46,7 +47,7 @@ test.each(['virtual', 'host'] as const)(
     };
     const config = configOf('endpointSyncer: {name: vc, host: {namespace: host}}');
     const connection = { config, clusters } as unknown as Connection; // nothing else is used
-    await expect(readSnapshot(connection)).rejects.toThrow(`the ${failing} cluster: broken`);
+    await expect(takeSnapshot(connection, commandParts())).rejects.toThrow(`the ${failing} cluster: broken`);
   },
 );
 

@@ -10,8 +10,9 @@ import {
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { knownKind } from '../../../src/cli/kind-scope.ts';
-import { findTarget } from '../../../src/cli/live/find-target.ts';
-import { planSnapshot } from '../../../src/cli/live/snapshot.ts';
+import { findTarget } from '../../../src/syncer/rehearsal/find-target.ts';
+import { commandParts } from '../../../src/cli/live/snapshot.ts';
+import { rehearseSnapshot } from '../../../src/syncer/rehearsal/snapshot.ts';
 import { namespaceAdvice } from '../../../src/syncer/reconcile/environment.ts';
 import { KIND_CASES } from './kind-status-cases.ts';
 import {
@@ -525,10 +526,10 @@ async function statusIn({
   const loaded = configOf(config);
   let clusters: MemoryClusters = { virtual, host };
   if (after !== undefined) {
-    const { changes } = await planSnapshot(snapshotOf(clusters, loaded));
+    const { changes } = await rehearseSnapshot(snapshotOf(clusters, loaded), commandParts());
     clusters = after(applied(clusters, changes));
   }
-  const plan = await planSnapshot(snapshotOf(clusters, loaded));
+  const plan = await rehearseSnapshot(snapshotOf(clusters, loaded), commandParts());
   const target = findTarget(plan, { key, isHost, kind: kind === undefined ? undefined : knownKind(kind) });
   if (target === undefined) return undefined;
   if (target.kind === 'import')

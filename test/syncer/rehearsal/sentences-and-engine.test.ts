@@ -6,8 +6,9 @@ import { invariant } from '../../../src/base/errors.ts';
 import { qualifiedPlural } from '../../../src/kube/memory-cluster.ts';
 import { isTerminating, keyOf, objectKey, type KubeObject } from '../../../src/kube/object.ts';
 import { knownKind } from '../../../src/cli/kind-scope.ts';
-import { findTarget } from '../../../src/cli/live/find-target.ts';
-import { planSnapshot } from '../../../src/cli/live/snapshot.ts';
+import { findTarget } from '../../../src/syncer/rehearsal/find-target.ts';
+import { commandParts } from '../../../src/cli/live/snapshot.ts';
+import { rehearseSnapshot } from '../../../src/syncer/rehearsal/snapshot.ts';
 import type { Config } from '../../../src/syncer/config/config.ts';
 import { SYNCED_KEYS } from '../../../src/syncer/kinds/synced-kinds.ts';
 import { factsOf } from '../../../src/syncer/rehearsal/object-status.ts';
@@ -146,7 +147,7 @@ async function planned(
   config: Config,
   more: Partial<Snapshot> = {},
 ): Promise<WorldPlan> {
-  return planSnapshot({ ...snapshotOf(clusters, config), ...more });
+  return rehearseSnapshot({ ...snapshotOf(clusters, config), ...more }, commandParts());
 }
 
 const CASES = Object.keys(KINDS).flatMap((kind) =>
@@ -387,7 +388,11 @@ test('an object whose copy goes has not passed the gate', async () => {
   const virtual = [web(), selecting()];
   await using recorder = new StageRecorder();
   const gateWith = async (copies: Side): Promise<unknown> => {
-    const plan = await planSnapshot(snapshotOf({ virtual, host: copies }, CONFIG), recorder);
+    const plan = await rehearseSnapshot(snapshotOf({ virtual, host: copies }, CONFIG), {
+      ...commandParts(),
+      sandbox: recorder.sandbox,
+      createPipeline: recorder.createPipeline,
+    });
     const [one] = plan.objects.filter(({ kind }) => kind.resource.kind === 'Endpoints');
     return one && (await recorder.stagesOf(one)).gate;
   };

@@ -1,7 +1,8 @@
 /** The rows of `status`: which objects, what each is on the host, and when either side changed last. */
 
 import { describe, expect, test } from 'vitest';
-import { planSnapshot } from '../../../src/cli/live/snapshot.ts';
+import { commandParts } from '../../../src/cli/live/snapshot.ts';
+import { rehearseSnapshot } from '../../../src/syncer/rehearsal/snapshot.ts';
 import { rowsOf, type StatusReports, type StatusRow } from '../../../src/syncer/rehearsal/status-rows.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { configOf, snapshotOf, type MemoryClusters } from '../../cli/live/memory-clusters.ts';
@@ -11,7 +12,7 @@ async function rows(
   clusters: MemoryClusters,
   { config = configWith(), ...reports }: { config?: string } & Partial<StatusReports> = {},
 ): Promise<StatusRow[]> {
-  const plan = await planSnapshot(snapshotOf(clusters, configOf(config)));
+  const plan = await rehearseSnapshot(snapshotOf(clusters, configOf(config)), commandParts());
   const nothing = { events: new Map(), nowMs: NOW, lease: undefined, runsOther: false, fleetNote: undefined };
   return rowsOf(plan, { ...nothing, ...reports });
 }

@@ -3,18 +3,17 @@
 import { TerminalError } from '../../base/errors.ts';
 import { qualifiedPlural } from '../../kube/memory-cluster.ts';
 import { keyOf, objectKey, parseKey, type ObjectKey, type Resource } from '../../kube/object.ts';
-import type { Target } from '../../syncer/rehearsal/status-rows.ts';
-import type { ObjectPlan, ReferencePlan } from '../../syncer/rehearsal/rehearsal.ts';
-import type { WorldPlan } from '../../syncer/rehearsal/snapshot.ts';
-import { formatKind, isOfKnownKind, type KnownKind } from '../kind-scope.ts';
+import type { ObjectPlan, ReferencePlan } from './rehearsal.ts';
+import type { WorldPlan } from './snapshot.ts';
+import type { Target } from './status-rows.ts';
 
 type OtherTarget = Extract<Target, { kind: 'other' }>;
 
 export interface TargetName {
   readonly key: ObjectKey;
   readonly isHost: boolean;
-  /** Of several groups, the group is needed. */
-  readonly kind: KnownKind | undefined;
+  /** Undefined: of any kind. If objects of several groups have the kind and the name, the group is needed. */
+  readonly kind: { readonly kind: string; readonly group: string | undefined } | undefined;
 }
 
 /** Synced objects are preferred to referenced ones; undefined where no object has this name. Throws `TerminalError` where objects of several groups
@@ -25,14 +24,16 @@ export function findTarget(plan: WorldPlan, wanted: TargetName): Target | undefi
   const groups = new Set([first, ...others].map(groupOfTarget));
   if (groups.size < 2) return first;
   const { kind } = wanted.kind;
-  const kinds = [...groups].map((group) => `--kind ${formatKind({ kind, group })}`);
+  const kinds = [...groups].map((group) => `--kind ${group === '' ? kind : `${kind}.${group}`}`);
   throw new TerminalError(
     `${kind} "${wanted.key}" exists in ${groups.size} groups: use ${kinds.join(' or ')}`,
   );
 }
 
 function targetsNamed(plan: WorldPlan, wanted: TargetName): Target[] {
-  const isKind = (resource: Resource): boolean => isOfKnownKind(resource, wanted.kind);
+  const { kind } = wanted;
+  const isKind = (resource: Resource): boolean =>
+    kind === undefined || (resource.kind === kind.kind && [undefined, resource.group].includes(kind.group));
   const objects = plan.objects.filter((one) => isKind(one.kind.resource) && isObjectNamed(one, wanted));
   const imports = plan.references.filter(
     (one) => isKind(one.seen.kind.virtual) && isImportNamed(one, wanted),

@@ -1,13 +1,14 @@
 /** `--kind` where objects of several groups have one kind and one name: `KIND.GROUP` chooses, and the kind alone is an error that says so. */
 
 import { expect, test } from 'vitest';
-import { findTarget } from '../../../src/cli/live/find-target.ts';
+import { findTarget } from '../../../src/syncer/rehearsal/find-target.ts';
 import type { Target } from '../../../src/syncer/rehearsal/status-rows.ts';
-import { planSnapshot } from '../../../src/cli/live/snapshot.ts';
+import { commandParts } from '../../../src/cli/live/snapshot.ts';
+import { rehearseSnapshot } from '../../../src/syncer/rehearsal/snapshot.ts';
 import { knownKind } from '../../../src/cli/kind-scope.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { asReferencedKind, kindPolicy } from '../../../src/syncer/references/referenced-kind.ts';
-import { configOf, snapshotOf, stored } from './memory-clusters.ts';
+import { configOf, snapshotOf, stored } from '../../cli/live/memory-clusters.ts';
 
 /** Two groups that both have the kind; the core group is `''`. */
 const PAIRS = [
@@ -50,7 +51,7 @@ endpointSyncer: {name: vc, host: {namespace: host}}`);
     const kindOf = asReferencedKind(resource, resource, kindPolicy(config.sync));
     return [{ kind: kindOf, virtual: [object], host: [] }];
   });
-  return planSnapshot({ ...snapshot, referenced: [...snapshot.referenced, ...more] });
+  return rehearseSnapshot({ ...snapshot, referenced: [...snapshot.referenced, ...more] }, commandParts());
 }
 
 function groupOf(target: Target | undefined): string | undefined {
