@@ -11,15 +11,8 @@ import { mergeConfig } from '../config-file/merge.ts';
 import { withHeadingOf, withoutHeading } from '../shared-config/vcluster-values.ts';
 import { Fields, formatPath } from '../config-file/finding.ts';
 import type { Config } from '../syncer/config/config.ts';
-import { patchesOfValues, type ValueDifference } from '../syncer/config/values-in-force.ts';
+import type { KindTakeover } from '../syncer/config/values-in-force.ts';
 import { keyOf, type KubeObject } from '../kube/object.ts';
-import {
-  isSharedKey,
-  kindsAt,
-  SHARED_KEYS,
-  type SharedKey,
-  migrationOf,
-} from '../syncer/kinds/synced-kinds.ts';
 import type { ObjectPlan } from '../syncer/rehearsal/rehearsal.ts';
 import { CONNECTION_FIELDS } from './config/flags.ts';
 import { addConfigOptions, HELP_GROUP, loaderInput } from './config-options.ts';
@@ -78,7 +71,7 @@ async function migrate(command: Command, output: string): Promise<number> {
   const name = hosted?.name ?? flags['name'] ?? env['VCLUSTER_NAME'] ?? '';
   const hostNamespace = hosted?.namespace ?? flags['host.namespace'] ?? '';
   const migration = planMigration({ text, file, inForce: hosted?.inForce, name, hostNamespace, flags });
-  const { effective, problems, lost, differences } = migration;
+  const { effective, problems, lost } = migration;
   // With --vcluster, the flags of the host say where the values are, and not that its objects are wanted.
   const asksForObjects = (field: string): boolean => hosted === undefined || field.startsWith('virtual.');
   const isLive = CONNECTION_FIELDS.some((field) => flags[field] !== undefined && asksForObjects(field));
@@ -94,13 +87,13 @@ async function migrate(command: Command, output: string): Promise<number> {
   reportProblems(problems);
   if (migration.values === undefined)
     tell(`error: ${file}: ${BY_HAND}: change it by hand, as the output says`);
-  for (const note of [...(hosted?.notes ?? []), ...differenceNotes(differences)]) tell(`note: ${note}`);
+  for (const note of [...(hosted?.notes ?? []), ...differenceNotes(migration)]) tell(`note: ${note}`);
   if (name === '') tell('note: --name sets the name of the virtual cluster, that of its release');
   const isIncomplete = lost.length > 0 || migration.values === undefined;
   return isIncomplete || objects.some(({ isLost }) => isLost) ? 1 : 0;
 }
 
-function differenceNotes(differences: readonly ValueDifference[]): string[] {
+function differenceNotes({ differences }: Migration): string[] {
   if (differences.length === 0) return [];
   const paths = differences.map(({ path }) => formatPath(path)).join(', ');
   return [`vCluster does not run with what its release says at ${paths}`];
@@ -152,19 +145,19 @@ function byHand({ theirs, synced }: Migration): string {
  * Values of this program's chart. It derives rights from its values and cannot read vCluster's, so those of vCluster's that decide about rights stand
  * in them too.
  */
-function helmValues({ theirs, synced, release, hostNamespace, file }: Migration): string {
+function helmValues({ theirs, kinds, release, hostNamespace, file }: Migration): string {
   const fields = new Fields(theirs);
   const toHost = fields.object('sync.toHost');
   const others = Object.entries(toHost).flatMap(([key, value]): [string, JsonValue][] => {
-    if (isSharedKey(key)) return [];
+    if (kinds.some((kind) => kind.key === key)) return [];
     if (key === 'namespaces') return [[key, value]];
     if (key === 'customResources') return [[key, onlyEnabled(fields.object('sync.toHost.customResources'))]];
     return Object.entries(onlyEnabled({ [key]: value }));
   });
-  const patched = SHARED_KEYS.map((key): [string, JsonValue] => {
+  const patched = kinds.map(({ key, isSynced }): [string, JsonValue] => {
     const patches = fields.value(`sync.toHost.${key}.patches`);
-    const isPatched = synced.includes(key) && Array.isArray(patches) && patches.length > 0;
-    return [key, { enabled: synced.includes(key), ...(isPatched ? { patches } : {}) }];
+    const isPatched = isSynced && Array.isArray(patches) && patches.length > 0;
+    return [key, { enabled: isSynced, ...(isPatched ? { patches } : {}) }];
   });
   const isLegacy = fields.isOn('experimental.multiNamespaceMode.enabled');
   const host = hostNamespace === '' ? {} : { host: { namespace: hostNamespace } };
@@ -209,7 +202,7 @@ function asText(
   ];
   if (differences.length > 0)
     sections.push(`# Where vCluster runs with other values\n${differenceTable(migration)}`);
-  const rights = keptRights(migration.synced);
+  const rights = keptRights(migration);
   if (Object.keys(rights).length > 0)
     sections.push(
       `# Add to vCluster's values, which keep this right only with the sync\n${writeYaml(rights)}`,
@@ -291,18 +284,18 @@ async function rowOf(vcluster: HostedVcluster, { metadata: { labels } }: KubeObj
       name,
       hostNamespace: namespace,
     });
-    const { synced, lost, differences } = migration;
+    const { kinds, synced, lost, differences } = migration;
     const sidecar = await vcluster.sidecar();
     return {
       ...row,
       today: sidecar !== undefined ? 'sidecar' : synced.length > 0 ? 'vCluster' : 'none',
-      gains: synced.flatMap((key) => gainsOf(migration, key)),
+      gains: kinds.flatMap((kind) => (kind.isSynced ? gainsOf(kind, migration) : [])),
       loses: [
         ...(sidecar === undefined ? [] : [`what ${sidecar} sets: move it to the values`]),
         ...lost.map(({ path, message }) => `${path}: ${message}`),
       ],
       differs: differences.map(({ path }) => formatPath(path)),
-      values: valuesOf(synced),
+      values: valuesOf(migration),
     };
   } catch (error) {
     if (!(error instanceof TerminalError || error instanceof ConfigError)) throw error;
@@ -311,18 +304,18 @@ async function rowOf(vcluster: HostedVcluster, { metadata: { labels } }: KubeObj
 }
 
 /** vCluster runs patches only with a licence. */
-function gainsOf({ theirs, lost }: Migration, key: SharedKey): string[] {
+function gainsOf({ key, objects, gains, ...kind }: KindTakeover, { lost }: Migration): string[] {
   const list = `sync.toHost.${key}.patches`;
   const isLost = (index: number): boolean => lost.some(({ path }) => path.startsWith(`${list}[${index}]`));
-  const patches = patchesOfValues(theirs, key).filter((_, index) => !isLost(index)).length;
-  const patched = `${patches} ${patches === 1 ? 'patch' : 'patches'} of ${kindsAt(key)}`;
-  return [...(migrationOf(key)?.gains ?? []), ...(patches > 0 ? [patched] : [])];
+  const patches = kind.patches.filter((_, index) => !isLost(index)).length;
+  const patched = `${patches} ${patches === 1 ? 'patch' : 'patches'} of ${objects}`;
+  return [...gains, ...(patches > 0 ? [patched] : [])];
 }
 
 /** A line each: the label, vCluster's own sync of the same kinds off, and the right that vCluster would lose with it. */
-function valuesOf(synced: Migration['synced']): string {
+function valuesOf(migration: Migration): string {
   const label = { controlPlane: { statefulSet: { labels: { [MEMBER_LABEL]: 'true' } } } };
-  return Object.entries({ ...label, ...disabling(synced), ...keptRights(synced) })
+  return Object.entries({ ...label, ...disabling(migration.synced), ...keptRights(migration) })
     .map(([key, value]) => `${key}: ${writeYaml(value, { isFlow: true })}`)
     .join('');
 }

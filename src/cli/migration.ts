@@ -11,16 +11,9 @@ import { readDocument } from '../config-file/document.ts';
 import type { ConfigText } from '../shared-config/layers.ts';
 import { parseConfig, type ParseResult } from './config/parse.ts';
 import { syntaxProblems } from '../config-file/source-file.ts';
-import {
-  patchesOfValues,
-  valuesInForce,
-  type ValueDifference,
-  type ValuesInForce,
-} from '../syncer/config/values-in-force.ts';
-import { syncedByVcluster } from '../syncer/config/warnings.ts';
+import { takeoverOf, type Takeover } from '../syncer/config/values-in-force.ts';
 import { mergeConfig, withoutEmptyKeys } from '../config-file/merge.ts';
 import { valuesFindings, vclusterDefaults } from '../shared-config/vcluster-values.ts';
-import { kindsAt, migrationOf, SHARED_KEYS, type SharedKey } from '../syncer/kinds/synced-kinds.ts';
 
 export const US = 'endpoint-syncer';
 const VCLUSTER = 'vCluster';
@@ -40,7 +33,7 @@ export interface MigrationInput {
   readonly flags?: ConfigFlags;
 }
 
-export interface Migration extends MigrationInput {
+export interface Migration extends MigrationInput, Takeover {
   /** Name of the virtual cluster, or what stands for it. */
   readonly release: string;
   /** Our configuration file, also as text. */
@@ -50,11 +43,8 @@ export interface Migration extends MigrationInput {
   readonly effective: Config | undefined;
   /** vCluster's values without what this program takes over; undefined: no edit leaves everything else as it is. */
   readonly values: string | undefined;
-  /** Where vCluster runs with other values than `text` says. */
-  readonly differences: readonly ValueDifference[];
-  /** The values in force, without empty keys. */
-  readonly theirs: JsonObject;
-  readonly synced: readonly SharedKey[];
+  /** The keys of the kinds that vCluster syncs. */
+  readonly synced: readonly string[];
   /** Of the values in force. */
   readonly problems: readonly ConfigProblem[];
   /** The errors among them, for want of which this program would not start. */
@@ -66,9 +56,12 @@ export function planMigration(input: MigrationInput): Migration {
   const { text, file, inForce, name, hostNamespace, flags = {} } = input;
   const unreadable = problemsOf(file, text);
   if (unreadable.length > 0) throw new ConfigError(unreadable);
-  const { values: theirs, differences } = comparedValues(input);
-  const byVcluster = syncedByVcluster(theirs);
-  const synced = SHARED_KEYS.filter((key) => byVcluster.includes(key));
+  const takeover = takeoverOf(
+    readDocument(file, text).value,
+    inForce && readDocument(inForce.file, inForce.text).value,
+  );
+  const keys = takeover.kinds.map(({ key }) => key);
+  const synced = takeover.kinds.flatMap(({ key, isSynced }) => (isSynced ? [key] : []));
   const release = name === '' ? 'my-vcluster' : name;
   const endpointSyncer = {
     name: release,
@@ -85,28 +78,20 @@ export function planMigration(input: MigrationInput): Migration {
     );
   // With what is synced left to the values, whose errors our own settings would hide. Positions are those in the file as it is.
   const problems = parsed({ endpointSyncer }, inForce ?? { text, file }).problems.filter(
-    ({ path }) => !TAKEN.includes(path),
+    ({ path }) => !keys.some((key) => path === `sync.toHost.${key}.enabled`),
   );
   const lost = problems.filter(({ severity }) => severity === 'error');
   // Such as `endpoints: true`: these are no values of vCluster, whatever is made of them.
-  const misshapen = lost.filter(({ path }) => ABOVE_ENABLED.includes(path));
+  const aboveEnabled = ['sync', 'sync.toHost', ...keys.map((key) => `sync.toHost.${key}`)];
+  const misshapen = lost.filter(({ path }) => aboveEnabled.includes(path));
   if (misshapen.length > 0) throw new ConfigError(misshapen);
-  const toHost = Object.fromEntries(SHARED_KEYS.map((key) => [key, { enabled: synced.includes(key) }]));
+  const toHost = Object.fromEntries(takeover.kinds.map(({ key, isSynced }) => [key, { enabled: isSynced }]));
   const ours = { sync: { toHost }, endpointSyncer };
   const values = editedByMeaning(text, synced);
   const { config: effective } = parsed(ours, { text: values ?? text, file });
   const config = writeYaml(ours);
-  return { ...input, release, ours, config, effective, values, differences, theirs, synced, problems, lost };
+  return { ...input, ...takeover, release, ours, config, effective, values, synced, problems, lost };
 }
-
-function comparedValues({ text, file, inForce }: MigrationInput): ValuesInForce {
-  const { value: given } = readDocument(file, text);
-  if (inForce === undefined) return { values: withoutEmptyKeys(given), differences: [] };
-  return valuesInForce(given, readDocument(inForce.file, inForce.text).value);
-}
-
-const TAKEN = SHARED_KEYS.map((key) => `sync.toHost.${key}.enabled`);
-const ABOVE_ENABLED = ['sync', 'sync.toHost', ...SHARED_KEYS.map((key) => `sync.toHost.${key}`)];
 
 function problemsOf(file: string, text: string): readonly ConfigProblem[] {
   const document = readDocument(file, text);
@@ -141,8 +126,8 @@ function hasOnlyCrlf(text: string): boolean {
 }
 
 /** Values that keep the rights which vCluster's chart grants with the sync of these kinds only, and which vCluster needs without it, too. */
-export function keptRights(kinds: readonly SharedKey[]): JsonObject {
-  const extraRules = kinds.flatMap((key) => migrationOf(key)?.keptRules ?? []);
+export function keptRights({ kinds }: Takeover): JsonObject {
+  const extraRules = kinds.flatMap(({ isSynced, keptRules }) => (isSynced ? keptRules : []));
   return extraRules.length === 0 ? {} : { rbac: { role: { extraRules } } };
 }
 
@@ -193,21 +178,21 @@ export interface Row extends JsonObject {
   setting: string;
 }
 
-export function rowsOf({ theirs, synced, file, lost }: Migration): Row[] {
-  const rows = SHARED_KEYS.flatMap((key): Row[] => {
-    const [today, afterwards] = synced.includes(key) ? [VCLUSTER, US] : [NOT_SYNCED, NOT_SYNCED];
-    if (today === NOT_SYNCED) return [{ what: kindsAt(key), today, afterwards, differs: '', setting: '' }];
+export function rowsOf({ kinds, file, lost }: Migration): Row[] {
+  const rows = kinds.flatMap(({ key, objects: what, isSynced, ...kind }): Row[] => {
+    const [today, afterwards] = isSynced ? [VCLUSTER, US] : [NOT_SYNCED, NOT_SYNCED];
+    if (!isSynced) return [{ what, today, afterwards, differs: '', setting: '' }];
     const list = `sync.toHost.${key}.patches`;
-    const patches = patchesOfValues(theirs, key).map(({ path }, index): Row => {
+    const patches = kind.patches.map(({ path }, index): Row => {
       const problem = lost.find((one) => one.path.startsWith(`${list}[${index}]`));
-      const what = `${list}[${index}] ${path}`;
+      const row = { what: `${list}[${index}] ${path}`, today };
       return problem === undefined
-        ? { what, today, afterwards, ...PATCH_DIFFERENCE }
-        : { what, today, afterwards: NOT_SYNCED, differs: problem.message, setting: `correct it in ${file}` };
+        ? { ...row, afterwards, ...PATCH_DIFFERENCE }
+        : { ...row, afterwards: NOT_SYNCED, differs: problem.message, setting: `correct it in ${file}` };
     });
-    const [first = { differs: '', setting: '' }, ...others] = migrationOf(key)?.differences ?? [];
+    const [first = { differs: '', setting: '' }, ...others] = kind.differences;
     return [
-      { what: kindsAt(key), today, afterwards, ...first },
+      { what, today, afterwards, ...first },
       ...others.map((difference) => ({ what: '', today: '', afterwards: '', ...difference })),
       ...patches,
     ];

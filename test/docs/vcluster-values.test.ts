@@ -6,8 +6,14 @@ import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { jsonEquals, valueAt, type JsonValue } from '../../src/base/json.ts';
 import { keptRights } from '../../src/cli/migration.ts';
+import { takeoverOf } from '../../src/syncer/config/values-in-force.ts';
 
-const SLICE_RIGHTS = keptRights(['endpointSlices']);
+const SLICE_RIGHTS = keptRights(
+  takeoverOf(
+    { sync: { toHost: { endpoints: { enabled: false }, endpointSlices: { enabled: true } } } },
+    undefined,
+  ),
+);
 const RIGHTS = valueAt(SLICE_RIGHTS, ['rbac']) ?? null;
 const ROOT = join(import.meta.dirname, '..', '..');
 const NOTES = 'charts/endpoint-syncer/templates/NOTES.txt';

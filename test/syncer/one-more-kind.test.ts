@@ -150,7 +150,7 @@ process.stdout.write(
     migrated: {
       synced: migration.synced,
       rows: rowsOf(migration).flatMap(({ what, differs }) => (what === 'Ingresses' ? [[what, differs]] : [])),
-      rules: (keptRights(['ingresses']) as any).rbac.role.extraRules,
+      rules: (keptRights({ ...migration, kinds: migration.kinds.filter(({ key }) => key === 'ingresses') }) as any).rbac.role.extraRules,
     },
     named: knownKind('ingresses'),
     example: [examples[0].title, examples[0].patches.includes('ingresses'), examples[0].virtual.includes('kind: Ingress')],

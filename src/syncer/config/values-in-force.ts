@@ -1,4 +1,4 @@
-/** The patches in vCluster's values, and where vCluster runs with other values than those of its Helm release. Pure. */
+/** What taking over vCluster's sync means by its values, and where vCluster runs with other values than those of its Helm release. Pure. */
 
 import {
   isJsonObject,
@@ -11,23 +11,64 @@ import {
 import { type ConfigPath, Fields, formatPath } from '../../config-file/finding.ts';
 import { vclusterDefaults } from '../../shared-config/vcluster-values.ts';
 import { withoutEmptyKeys } from '../../config-file/merge.ts';
-import type { SharedKey } from '../kinds/synced-kinds.ts';
+import { kindsAt, migrationOf, SHARED_KEYS } from '../kinds/synced-kinds.ts';
 import type { PatchConfig } from '../patch/patch-schema.ts';
 import { patchesIn } from './patch-rules.ts';
+import { syncedByVcluster } from './warnings.ts';
 
-/** The patches in the values; entries that are not patches are omitted. */
-export function patchesOfValues(values: JsonObject, key: SharedKey): PatchConfig[] {
-  return patchesIn(new Fields(values).value(`sync.toHost.${key}.patches`));
+/** A kind that this program can sync in the place of vCluster. */
+export interface KindTakeover {
+  /** Of `sync.toHost`. */
+  readonly key: string;
+  /** As messages name the objects, such as EndpointSlices. */
+  readonly objects: string;
+  /** By vCluster, with the values in force. */
+  readonly isSynced: boolean;
+  /** Of the values; entries that are not patches are omitted. */
+  readonly patches: readonly PatchConfig[];
+  /** What differs afterwards, and the setting by which it does not. */
+  readonly differences: readonly { readonly differs: string; readonly setting: string }[];
+  readonly gains: readonly string[];
+  /** Rights that vCluster's chart grants with its sync only, and that vCluster needs without it, too. */
+  readonly keptRules: readonly JsonObject[];
 }
 
-export interface ValueDifference {
+export interface Takeover {
+  /** The values in force, without empty keys. */
+  readonly theirs: JsonObject;
+  /** Where vCluster runs with other values than those given. */
+  readonly differences: readonly ValueDifference[];
+  readonly kinds: readonly KindTakeover[];
+}
+
+/** `inForce`: undefined for the values themselves. */
+export function takeoverOf(values: JsonObject, inForce: JsonObject | undefined): Takeover {
+  const { values: theirs, differences } =
+    inForce === undefined
+      ? { values: withoutEmptyKeys(values), differences: [] }
+      : valuesInForce(values, inForce);
+  const [fields, synced] = [new Fields(theirs), syncedByVcluster(theirs)];
+  const kinds = SHARED_KEYS.map((key) => ({
+    key,
+    objects: kindsAt(key),
+    isSynced: synced.includes(key),
+    patches: patchesIn(fields.value(`sync.toHost.${key}.patches`)),
+    differences: [],
+    gains: [],
+    keptRules: [],
+    ...migrationOf(key),
+  }));
+  return { theirs, differences, kinds };
+}
+
+interface ValueDifference {
   readonly path: ConfigPath;
   /** Undefined: not set, or set to null. */
   readonly released: JsonValue | undefined;
   readonly inForce: JsonValue | undefined;
 }
 
-export interface ValuesInForce {
+interface ValuesInForce {
   /** The values in force that the release sets, or that are no defaults of vCluster 0.37. Without empty keys. */
   readonly values: JsonObject;
   readonly differences: readonly ValueDifference[];
