@@ -2,8 +2,7 @@
 
 import { type JsonObject, type JsonValue, ownValue, valueAt, isJsonObject } from '../base/json.ts';
 import type { Config } from '../syncer/config/config.ts';
-import { asJson, asObject, groupOf, isOfKind, type KubeObject, objectKey } from '../kube/object.ts';
-import { patchedKinds, SYNCED_KEYS, type SyncedKey } from '../syncer/kinds/synced-kinds.ts';
+import { asJson, asObject, groupOf, type KubeObject, objectKey } from '../kube/object.ts';
 import { FileSync, type Rendered, type RenderedWorld } from '../syncer/rehearsal/files.ts';
 import { PatchError, type ConfigProblem } from '../base/errors.ts';
 import { withoutBookkeeping } from '../syncer/translate/bookkeeping.ts';
@@ -11,7 +10,7 @@ import type { ObjectRules } from '../cli/output/object-problems.ts';
 import { parseObjects, printObject } from '../cli/output/objects.ts';
 import { apiDefaults } from '../cli/offline/api-defaults.ts';
 import { parseConfig } from '../cli/config/parse.ts';
-import { parsePatchFile } from '../syncer/config/patch-file.ts';
+import { withPatchFile } from '../syncer/config/patch-file.ts';
 import { readDocument } from '../config-file/document.ts';
 import { describeFailure } from '../cli/output/terminal.ts';
 
@@ -165,7 +164,7 @@ interface EditedConfig {
   /** Undefined when any problem is an error. */
   readonly config: Config | undefined;
   /** The key that a list of patches belongs to; undefined: the editor holds a configuration. */
-  readonly patchList: SyncedKey | undefined;
+  readonly patchList: string | undefined;
   readonly problems: readonly ConfigProblem[];
 }
 
@@ -176,7 +175,9 @@ interface EditedConfig {
 function readEditedConfig(text: string, objects: readonly KubeObject[], base: Config): EditedConfig {
   const { value, isReadable } = readDocument('patches', text, { listKey: 'patches' });
   const isConfig = isReadable && CONFIG_SECTIONS.some((section) => Object.hasOwn(value, section));
-  return isConfig ? wholeConfig(text, value, base) : patchesOnly(text, objects, base);
+  if (isConfig) return wholeConfig(text, value, base);
+  const { config, key: patchList, problems } = withPatchFile({ text, file: 'patches' }, objects, base);
+  return { config, patchList, problems };
 }
 
 const CONFIG_SECTIONS = ['sync', 'endpointSyncer', 'experimental'];
@@ -191,21 +192,6 @@ function wholeConfig(text: string, value: JsonObject, base: Config): EditedConfi
   const input = { env: {}, flags };
   const { config, problems } = parseConfig({ text, file: 'patches' }, input);
   return { config, patchList: undefined, problems };
-}
-
-function patchesOnly(text: string, objects: readonly KubeObject[], base: Config): EditedConfig {
-  const patched = patchedKinds(base);
-  const [first] = objects.flatMap((object) => patched.filter(({ resource }) => isOfKind(object, resource)));
-  const patchList = first?.key ?? 'endpoints';
-  const { patches, problems } = parsePatchFile({ text, file: 'patches' }, patchList);
-  const others = SYNCED_KEYS.map((key) => [key, { ...base.sync[key], patches: [] }] as const);
-  const sync = {
-    ...base.sync,
-    ...Object.fromEntries(others),
-    [patchList]: { enabled: true, patches },
-  };
-  const isValid = !problems.some(({ severity }) => severity === 'error');
-  return { config: isValid ? { ...base, sync } : undefined, patchList, problems };
 }
 
 /**

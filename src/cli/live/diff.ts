@@ -14,7 +14,6 @@ import { printObject } from '../output/objects.ts';
 import { withoutBookkeeping } from '../../syncer/translate/bookkeeping.ts';
 import { type Connection, reaching } from '../../syncer/rehearsal/connection.ts';
 import { commandParts } from './snapshot.ts';
-import { planWorld } from '../../syncer/rehearsal/snapshot.ts';
 import { describeTermination } from '../../kube/termination.ts';
 import { differences, type Differences } from '../../syncer/rehearsal/differences.ts';
 import type { Change } from '../../syncer/rehearsal/rehearsal.ts';
@@ -44,12 +43,11 @@ export function define(command: Command, exitWith: ExitWith): void {
 
 async function diff(connection: Connection, names: readonly string[], flags: DiffFlags): Promise<number> {
   if (reportUnknownKind(connection.config, flags.kind)) return ERROR;
-  const plan = await planWorld(connection, commandParts());
   const kind = flags.kind === undefined ? undefined : knownKind(flags.kind);
   const isEverything = names.length === 0 && kind === undefined;
   const found = await differences(
     connection,
-    plan,
+    commandParts(),
     isEverything
       ? undefined
       : (key, resource) => (names.length === 0 || names.includes(key)) && isOfKnownKind(resource, kind),
@@ -63,8 +61,8 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
     readDaemon(connection.config, connection.clusters.host, systemClock.now()),
   );
   if (runsOther) tell('note: the daemon runs another configuration, so it does not make these changes');
-  if (plan.objection !== undefined)
-    tell(`note: copies of objects that are gone are not deleted: ${plan.objection}`);
+  if (found.objection !== undefined)
+    tell(`note: copies of objects that are gone are not deleted: ${found.objection}`);
   noteCopiesLeft(found);
   for (const { what, object } of found.ending)
     tell(`note: ${what} "${objectKey(object)}" ${describeTermination(object)}`);

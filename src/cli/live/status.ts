@@ -12,11 +12,9 @@ import { addVclusterOption, virtualNamespace, withConnection } from './hosted.ts
 import { tell, type ExitWith } from '../output/terminal.ts';
 import { formatListing, outputOption, resourceName, type ListedRow } from '../output/listing.ts';
 import { isOfKnownKind, knownKind, reportUnknownKind } from '../kind-scope.ts';
-import type { Connection } from '../../syncer/rehearsal/connection.ts';
 import { commandParts } from './snapshot.ts';
-import { planWorld, type WorldPlan } from '../../syncer/rehearsal/snapshot.ts';
 import { readDaemon, readEvents } from './reports.ts';
-import { rowsOf, type StatusRow } from '../../syncer/rehearsal/status-rows.ts';
+import { readStatus, type StatusRow } from '../../syncer/rehearsal/status-rows.ts';
 
 interface StatusFlags {
   readonly kind?: string;
@@ -76,19 +74,28 @@ async function status(command: Command, flags: StatusFlags): Promise<number> {
       const text = formatListing(listing, flags.output);
       process.stdout.write(!isFirst && isTable ? text.slice(text.indexOf('\n') + 1) : text);
     };
-    const plan = (): Promise<WorldPlan> => planWorld(connection, commandParts());
-    const rowsNow = async (world: WorldPlan): Promise<StatusRow[]> =>
-      chosen(await statusRows(connection, world), flags, isSelected);
-    const first = await plan();
-    const rows = await rowsNow(first);
+    const { config, clusters } = connection;
+    const reports = async () => {
+      const nowMs = systemClock.now();
+      const [events, daemon] = await Promise.all([
+        readEvents(clusters.virtual),
+        readDaemon(config, clusters.host, nowMs),
+      ]);
+      return { events, ...daemon, nowMs };
+    };
+    const read = async () => {
+      const { rows, ...world } = await readStatus(connection, { ...commandParts(), reports });
+      return { ...world, rows: chosen(rows, flags, isSelected) };
+    };
+    const { rows, pathsNeverMatched } = await read();
     const listedRows = isTable && flags.all !== true ? rows.filter((row) => !isSkipped(row)) : rows;
     print(listedRows, true);
     if (rows.length === 0) tell('no objects');
     const left = rows.length - listedRows.length;
     if (left > 0) tell(`${left} skipped ${left === 1 ? 'object is' : 'objects are'} not listed: see --all`);
-    for (const path of first.pathsNeverMatched) tell(`note: ${plainText(path)}: no object has a match`);
-    const read = async (): Promise<StatusRow[]> => rowsNow(await plan());
-    if (flags.watch === true) await follow(rows, read, (changed) => print(changed, false));
+    for (const path of pathsNeverMatched) tell(`note: ${plainText(path)}: no object has a match`);
+    const again = async (): Promise<StatusRow[]> => (await read()).rows;
+    if (flags.watch === true) await follow(rows, again, (changed) => print(changed, false));
     return 0;
   });
 }
@@ -145,15 +152,6 @@ function chosen(
       isOfKnownKind(row, wanted) &&
       isSelected(row.labels),
   );
-}
-
-async function statusRows({ clusters }: Connection, plan: WorldPlan): Promise<StatusRow[]> {
-  const nowMs = systemClock.now();
-  const [events, daemon] = await Promise.all([
-    readEvents(clusters.virtual),
-    readDaemon(plan.snapshot.config, clusters.host, nowMs),
-  ]);
-  return rowsOf(plan, { events, ...daemon, nowMs });
 }
 
 function listed(

@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { configFile, readConfigText } from '../config/files.ts';
 import { configWithoutFile, loadConfig } from '../config/load.ts';
 import { parsePatchFile } from '../../syncer/config/patch-file.ts';
-import { patchObject, type PatchSettings } from '../../syncer/rehearsal/one-object.ts';
+import { patchObject } from '../../syncer/rehearsal/one-object.ts';
 import { problemOf } from '../../config-file/source-file.ts';
 import { ConfigError } from '../../base/errors.ts';
 import { asObject } from '../../kube/object.ts';
@@ -84,10 +84,8 @@ async function patch(command: Command, flags: PatchFlags): Promise<number> {
   return 0;
 }
 
-type Settings = Pick<PatchSettings, 'config' | 'patches'>;
-
 /** With `--patches` the configuration gives only the names and limits. */
-async function readSettings(command: Command, flags: PatchFlags): Promise<Settings> {
+async function readSettings(command: Command, flags: PatchFlags) {
   const input = loaderInput(command);
   const file = flags.patches;
   if (file === undefined && configFile(input) === undefined) {

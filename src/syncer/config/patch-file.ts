@@ -7,7 +7,10 @@ import { errorAtKey, type ConfigPath, type Finding } from '../../config-file/fin
 import { withoutEmptyKeys } from '../../config-file/merge.ts';
 import { checkSections } from '../../config-file/schema-check.ts';
 import { syntaxProblems } from '../../config-file/source-file.ts';
+import { isOfKind, type KubeObject } from '../../kube/object.ts';
+import { patchedKinds, SYNCED_KEYS, type SyncedKey } from '../kinds/synced-kinds.ts';
 import type { PatchConfig } from '../patch/patch-schema.ts';
+import type { Config } from './config.ts';
 import { checkPatches, patchesIn } from './patch-rules.ts';
 import { syncSections } from './schema.ts';
 
@@ -40,6 +43,30 @@ export function parsePatchFile(
   if (problems.some(({ severity }) => severity === 'error') || !Array.isArray(patches))
     return { patches: [], problems };
   return { patches: patchesIn(patches), problems };
+}
+
+export interface PatchFileConfig {
+  /** With the patches of the file alone; undefined when any problem is an error. */
+  readonly config: Config | undefined;
+  /** Of `sync.toHost`, whose patches they are. */
+  readonly key: SyncedKey;
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** The file in the place of all patches of `base`, for the kind of the first object that can be patched. */
+export function withPatchFile(
+  source: { readonly text: string; readonly file: string },
+  objects: readonly KubeObject[],
+  base: Config,
+): PatchFileConfig {
+  const patched = patchedKinds(base);
+  const [first] = objects.flatMap((object) => patched.filter(({ resource }) => isOfKind(object, resource)));
+  const key = first?.key ?? 'endpoints';
+  const { patches, problems } = parsePatchFile(source, key);
+  if (problems.some(({ severity }) => severity === 'error')) return { config: undefined, key, problems };
+  const others = SYNCED_KEYS.map((one) => [one, { ...base.sync[one], patches: [] }] as const);
+  const sync = { ...base.sync, ...Object.fromEntries(others), [key]: { enabled: true, patches } };
+  return { config: { ...base, sync }, key, problems };
 }
 
 function missingPatches(value: JsonObject): Finding {

@@ -7,10 +7,12 @@ import { namespaceAdvice } from '../reconcile/environment.ts';
 import type { Connection } from './connection.ts';
 import { endingImport } from './object-status.ts';
 import type { Change, ObjectPlan } from './rehearsal.ts';
-import type { WorldPlan } from './snapshot.ts';
+import { planWorld, type CommandParts, type WorldPlan } from './snapshot.ts';
 
 export interface Differences {
   readonly keys: readonly ObjectKey[];
+  /** Why the copies of objects that are gone stay. */
+  readonly objection: string | undefined;
   /** `note`: of a copy that fails because its host namespace takes none, as in the daemon's Event. */
   readonly failed: readonly {
     readonly resource: Resource;
@@ -26,15 +28,18 @@ export interface Differences {
   readonly copiesLeft: readonly CopiesLeft[];
 }
 
-/** `isChosen`: undefined for everything. */
+/** Reads both clusters. `isChosen`: undefined for everything. */
 export async function differences(
-  { config, clusters }: Connection,
-  plan: WorldPlan,
+  connection: Connection,
+  parts: CommandParts,
   isChosen: ((key: ObjectKey, resource: Resource) => boolean) | undefined,
 ): Promise<Differences> {
+  const { config, clusters } = connection;
+  const plan = await planWorld(connection, parts);
   const objects = plan.objects.filter(({ key, kind }) => isChosen?.(key, kind.resource) ?? true);
   return {
     keys: objects.map(({ key }) => key),
+    objection: plan.objection,
     failed: objects.flatMap(({ kind: { resource }, key, error }) =>
       error === undefined ? [] : [{ resource, key, error, note: closedNamespaceNote(error, plan) }],
     ),

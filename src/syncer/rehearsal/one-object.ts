@@ -18,7 +18,7 @@ import { OBJECT_NAMESPACE } from '../translate/bookkeeping.ts';
 import type { NameTranslator } from '../translate/types.ts';
 import { pipelineOptions, sandboxSettings } from '../translation.ts';
 
-export interface PatchSettings {
+interface PatchSettings {
   readonly config: Config;
   /** Undefined: those that the configuration has for the kind of the object, and for other kinds those of Endpoints. */
   readonly patches: readonly PatchConfig[] | undefined;

@@ -16,7 +16,8 @@ import {
   type SyncStatus,
 } from './object-status.ts';
 import type { ObjectPlan, ReferencePlan } from './rehearsal.ts';
-import type { WorldPlan } from './snapshot.ts';
+import type { Connection } from './connection.ts';
+import { planWorld, type CommandParts, type WorldPlan } from './snapshot.ts';
 
 export interface StatusRow {
   readonly kind: string;
@@ -44,6 +45,20 @@ export interface StatusReports extends DaemonFacts {
   /** By uid of the object that they are about, the latest first. */
   readonly events: ReadonlyMap<string, StatusFacts['events']>;
   readonly nowMs: number;
+}
+
+interface WorldStatus {
+  readonly rows: readonly StatusRow[];
+  readonly pathsNeverMatched: WorldPlan['pathsNeverMatched'];
+}
+
+/** Reads both clusters, and then what running daemons report. */
+export async function readStatus(
+  connection: Connection,
+  { reports, ...parts }: CommandParts & { readonly reports: () => Promise<StatusReports> },
+): Promise<WorldStatus> {
+  const plan = await planWorld(connection, parts);
+  return { rows: rowsOf(plan, await reports()), pathsNeverMatched: plan.pathsNeverMatched };
 }
 
 /** Synced objects first, then referenced objects. */
