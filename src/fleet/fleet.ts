@@ -222,6 +222,7 @@ export class Fleet {
       discovery: this.#discovery,
       rules: () => rulesOf(parts, this.#config),
       isPlacedHere: (key) => this.#isPlacedHere(key),
+      isMember: (key) => this.members.has(key),
       createLock: replicas && ((former) => this.#lockOfFormer(former, replicas)),
       signal: this.#stopping.signal,
       queueMetrics: metrics.queue('fleet-removals'),

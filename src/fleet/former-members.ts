@@ -27,6 +27,8 @@ export interface FormerMembersOptions {
   readonly discovery: FleetDiscovery;
   readonly rules: () => FleetRules;
   readonly isPlacedHere: (vcluster: ObjectKey) => boolean;
+  /** This process syncs it, or has not ended to: it holds the Lease for that, and would copy again what is removed. */
+  readonly isMember: (vcluster: ObjectKey) => boolean;
   /** Undefined in a dry run. */
   readonly createLock: ((config: Config) => MemberLock) | undefined;
   readonly queueMetrics: QueueMetrics;
@@ -108,8 +110,8 @@ export class FormerMembers {
 
   /** As far as the caches know. */
   #isDeleted(vcluster: ObjectKey): boolean {
-    const { discovery, rules } = this.#options;
-    return decideByWorkload(discovery.known(vcluster), rules())?.kind === 'deleted';
+    const { discovery, isMember, rules } = this.#options;
+    return !isMember(vcluster) && decideByWorkload(discovery.known(vcluster), rules())?.kind === 'deleted';
   }
 
   /** As the holder of their Leases: another replica may not have noticed yet that a vCluster is gone. */

@@ -156,6 +156,11 @@ export class Members {
     for (const key of new Set([...workloads, ...this.#entries.keys()])) this.#queue.add(key);
   }
 
+  /** It is synced, or was until now: its member has not ended. */
+  has(vcluster: ObjectKey): boolean {
+    return this.#entries.has(vcluster);
+  }
+
   /** A vCluster is being read, or the sync of a member is starting. */
   get areStarting(): boolean {
     return (

@@ -37,6 +37,8 @@ class World implements AsyncDisposable {
   /** Lists of Endpoints are answered when it resolves. */
   listing: Promise<void> | undefined;
   placed = (_key: string): boolean => true;
+  /** Its member has not ended yet. */
+  readonly ending = new Set<string>();
   readonly #stopping = new AbortController();
 
   /** Of the member that comes next. */
@@ -72,6 +74,7 @@ class World implements AsyncDisposable {
       discovery,
       rules: () => RULES,
       isPlacedHere: (key) => this.placed(key),
+      isMember: (key) => this.ending.has(key),
       createLock: ({ host, name }) => createLock(`${host.namespace}/${name}`),
       queueMetrics: QUEUE_METRICS,
       signal,
@@ -177,6 +180,21 @@ test('what an earlier process has left is removed, and nothing of what exists, o
   world.host.remove('secrets', 'team-a/vc-config-kept');
   await world.pass(10_000);
   expect(world.left('endpoints', 'team-a')).toEqual(names(kept));
+  await world.pass(7 * 60_000);
+  expect(world.left('endpoints', 'team-a')).toEqual([]);
+  expect(world.left('leases.coordination.k8s.io', 'team-a')).toEqual([]);
+});
+
+test('what a member of this process has written is removed once it has ended, whatever finds it before', async () => {
+  const world = new World();
+  const key = 'team-a/gone';
+  world.lease(key, 'endpoint-syncer-replica-1');
+  world.copy(key, 'web');
+  world.ending.add(key);
+  await world.start();
+  await world.pass(7 * 60_000);
+  expect(world.left('endpoints', 'team-a')).toEqual(['team-a/web-x-default-x-gone']);
+  world.ending.clear();
   await world.pass(7 * 60_000);
   expect(world.left('endpoints', 'team-a')).toEqual([]);
   expect(world.left('leases.coordination.k8s.io', 'team-a')).toEqual([]);
