@@ -218,7 +218,9 @@ function joinsForeignService(virtual: NamespacedName, { host, settings }: World)
   };
   if (![undefined, VCLUSTER].includes(labels['vcluster.loft.sh/managed-by'])) return true;
   // In a mapped namespace, the place of one of ours says whose it is, whatever name a user has written in there.
-  const isDamaged = place.namespace === MAPPED_NAMESPACE && hostKeyOf(stated, settings) !== keyOf(place);
+  const isClone = ![undefined, place.name].includes(annotations['vcluster.loft.sh/object-host-name']);
+  const isDamaged =
+    place.namespace === MAPPED_NAMESPACE && hostKeyOf(stated, settings) !== keyOf(place) && !isClone;
   if (isDamaged && labels['vcluster.loft.sh/managed-by'] === VCLUSTER) return false;
   if (stated.name !== '') return keyOf(stated) !== keyOf(virtual);
   // Without bookkeeping, the name decides where it contains the namespace and leads to one virtual Service.
