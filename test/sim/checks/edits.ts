@@ -156,7 +156,8 @@ export class Edits {
     // Several edits on the host are under way: which of them this one may undo depends on what the daemon has seen. A single one loses.
     const isUnderWay = pending?.side === 'host' && pending.value !== current;
     const isUncertain = isUnderWay && pending.isFromAgreement !== true;
-    if (isUncertain || this.#isRestored(object, { key, value }, world)) this.#intents.delete(id);
+    if (isUncertain || isCarriedOver(object, key, world) || this.#isRestored(object, { key, value }, world))
+      this.#intents.delete(id);
     else this.#intents.set(id, { side: 'virtual', value: value ?? undefined });
   }
 
@@ -255,4 +256,11 @@ function forward(
   if (value === undefined || !isPatched) return value;
   if (key === TEAM) return `team-${value}`;
   return key === FORWARD ? `[${value}]` : value;
+}
+
+/** Another syncer has carried the virtual value over to the host, and no daemon has seen that: once the virtual side changes, it is a value of the host. */
+function isCarriedOver(object: ObjectId, key: string, world: EditWorld): boolean {
+  const [own, copied] = [world.virtual(object), world.host(object)].map((one) => one?.metadata.annotations);
+  const managed = copied?.['vcluster.loft.sh/managed-annotations']?.split('\n') ?? [];
+  return own?.[key] !== undefined && own[key] === copied?.[key] && !managed.includes(key);
 }
