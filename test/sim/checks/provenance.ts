@@ -57,6 +57,7 @@ export function watchProvenance(
   const copiedBack = new CopiedBack();
   const lost = new LostValues();
   host.subscribe((change) => lost.note(change));
+  host.subscribe((change) => copiedBack.noteCopy(change));
   virtual.subscribe((change) => copiedBack.note(change));
   const isForgotten = (uid: string, key: string, { grown, isFirst }: GrownValue): boolean => {
     const isUnknown = isFirst && (areEchoesForgotten() || copiedBack.isRecreated(uid));
@@ -101,7 +102,7 @@ class CopiedBack {
   readonly #records = new Set<string>();
   /** Objects that a user has created with all that vCluster had copied back to an earlier one: of that, nothing is known any more. */
   readonly #recreated = new Set<string>();
-  /** Objects of a backup that holds what vCluster had copied back: the copy may have a later record, which says nothing of it. */
+  /** Objects of a backup that holds what vCluster had copied back, or whose copies are of one: the record of the copy says nothing of it. */
   readonly #restored = new Set<string>();
 
   note({ object, previous, manager, isDeletion }: Change): void {
@@ -119,6 +120,12 @@ class CopiedBack {
     const changed = Object.entries(annotations).filter(([key, value]) => value !== before[key]);
     if (annotations[RECORD] !== undefined) this.#records.add(annotations[RECORD]);
     this.#values.set(uid, { ...this.#values.get(uid), ...Object.fromEntries(changed) });
+  }
+
+  /** A restored copy has no record of what came back from it later. */
+  noteCopy({ object, manager }: Change): void {
+    const uid = object.metadata.annotations?.['vcluster.loft.sh/object-uid'];
+    if (manager === RESTORE_MANAGER && uid !== undefined && this.#values.has(uid)) this.#restored.add(uid);
   }
 
   #wasCopiedBack(record: string | undefined): boolean {
