@@ -135,12 +135,15 @@ function agreedValues(
   { rules: { mapOf, member, isOwn = false } }: MetadataView,
 ): ((key: string) => SidedValues | undefined) | undefined {
   if (memory?.agreed === undefined) return undefined;
+  const { host: copy } = memory.agreed;
   const virtual = mapOf(memory.agreed.virtual, 'virtual');
-  const host = mapOf(memory.agreed.host, 'host');
-  const text = recordOf(memory.agreed.host);
+  const host = mapOf(copy, 'host');
+  let decoded: { readonly record: LastSynced | undefined } | undefined;
   // The merge leaves alone what only the host has, without an entry: a user of the virtual cluster may write the same value.
-  const isLeft = (key: string): boolean =>
-    !isOwn && decodeLastSynced(text)?.[member].has(shortHash(key)) === false;
+  const isLeft = (key: string): boolean => {
+    decoded ??= { record: decodeLastSynced(recordOf(copy)) };
+    return !isOwn && decoded.record?.[member].has(shortHash(key)) === false;
+  };
   return (key) => {
     const values = { virtual: stringAt(virtual, key), host: stringAt(host, key) };
     const isOnHostOnly = values.virtual === undefined && values.host !== undefined;
