@@ -123,9 +123,8 @@ export function decide(seen: Observation, options: DecideOptions): Decision {
   const ownsCopy = isCopyOf(seen);
   const isReleased = isOptedOut(seen.virtual) || (ownsCopy && isOptedOut(seen.host));
   // A label of the tenant cannot keep a copy there that this program wrote.
-  const isLeft = options.isSyncedByVcluster && seen.isMoved;
-  if (ownsCopy && seen.hasForeignService && !isLeft && (!isReleased || hasRecord(seen.host)))
-    return deletion(seen, FOREIGN_SERVICE);
+  const isGoing = seen.hasForeignService && !isKeptForVcluster(seen, options);
+  if (ownsCopy && isGoing && (!isReleased || hasRecord(seen.host))) return deletion(seen, FOREIGN_SERVICE);
   if (isReleased) return ignore('controlled by another');
   if (seen.virtual === undefined) return withoutVirtual(seen, ownsCopy);
   const gate = kind.gate(seen.virtual, seen.service, options);
@@ -139,6 +138,14 @@ export function decide(seen: Observation, options: DecideOptions): Decision {
   if (seen.host === undefined) return { kind: 'create' };
   if (isTerminating(seen.host)) return { kind: 'terminating', next: ownsCopy ? 'recreate' : 'create' };
   return overExisting(seen, seen.virtual, { target: seen.target, kind });
+}
+
+/** With the copy of an object that exists, vCluster deletes the object: only one that gets the traffic of another namespace goes. */
+export function isKeptForVcluster(
+  { hasForeignService, isMoved }: Pick<Observation, 'hasForeignService' | 'isMoved'>,
+  { isSyncedByVcluster }: Pick<DecideOptions, 'isSyncedByVcluster'>,
+): boolean {
+  return isSyncedByVcluster && (!hasForeignService || isMoved);
 }
 
 /** The copy of an object that gets none. */

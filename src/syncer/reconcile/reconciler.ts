@@ -39,6 +39,7 @@ import {
   claimOf,
   decide,
   isCopyOf,
+  isKeptForVcluster,
   isOptedOut,
   isOverOwnCopy,
   isRecreated,
@@ -258,8 +259,7 @@ function refuse(
   return { outcome: 'refused', reason };
 }
 
-/** A copy that is there already is deleted; then the key is reconciled again. Beside vCluster's own sync, one that gets no traffic of others stays as it
- * is: vCluster would delete the object. */
+/** A copy that is there already is deleted, unless vCluster needs it; then the key is reconciled again. */
 async function refuseCopy(
   sync: KindSync,
   seen: Observation,
@@ -269,8 +269,9 @@ async function refuseCopy(
   sync.states.awaitService(seen.key, service);
   for (const stray of seen.strays) if (isStandIn(stray, seen.target)) await deleteStray(sync, stray);
   if (!isOverOwnCopy(decision)) return refuse(sync, seen, refusal);
-  const isKept = sync.decide.isSyncedByVcluster && (!seen.hasForeignService || seen.isMoved);
-  return isKept ? refuse(sync, seen, refusal, true) : deleteCopy(sync, seen, refusal.reason);
+  return isKeptForVcluster(seen, sync.decide)
+    ? refuse(sync, seen, refusal, true)
+    : deleteCopy(sync, seen, refusal.reason);
 }
 
 async function createCopy(sync: KindSync, seen: Observation): Acted {
