@@ -2,7 +2,7 @@
 
 import { didYouMean } from '../base/suggest.ts';
 import type { Config } from '../syncer/config/config.ts';
-import type { Resource } from '../kube/object.ts';
+import { printKindName, type KindName } from '../kube/object.ts';
 import { pluralOf } from '../syncer/kinds/guessed-resource.ts';
 import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';
 import { kindPolicy } from '../syncer/references/referenced-kind.ts';
@@ -28,12 +28,9 @@ function words(text: string): readonly string[] {
   return text.trim().split(/\s+/u);
 }
 
-export interface KnownKind {
-  /** In its usual spelling where it is known, else as given. */
-  readonly kind: string;
+/** In its usual spelling where it is known, else as given. */
+export interface KnownKind extends KindName {
   readonly scope: KindScope;
-  /** Undefined: of any group. */
-  readonly group: string | undefined;
 }
 
 /** Accepts any spelling of a known kind (`endpoints`, `pods`), and `KIND.GROUP`; other kinds are used as given. */
@@ -46,18 +43,6 @@ export function knownKind(text: string): KnownKind {
   return namespaced === undefined
     ? { kind: name, scope: 'unknown', group }
     : { kind: namespaced, scope: 'namespaced', group };
-}
-
-/** Whether the resource is of the kind that `--kind` names; of any where it is not set. */
-export function isOfKnownKind(
-  { kind, group }: Pick<Resource, 'kind' | 'group'>,
-  wanted: KnownKind | undefined,
-): boolean {
-  return wanted === undefined || (kind === wanted.kind && (wanted.group ?? group) === group);
-}
-
-export function formatKind({ kind, group }: Pick<KnownKind, 'kind' | 'group'>): string {
-  return group === undefined || group === '' ? kind : `${kind}.${group}`;
 }
 
 /** The known kind that `text` most likely means, as `, did you mean "Pod"?`; '' if there is none. */
@@ -78,7 +63,7 @@ export function reportUnknownKind(config: Config, text: string | undefined): boo
   const { kind, scope } = wanted;
   if (scope !== 'unknown' || isNamedBy(config, kind)) return false;
   const hint = similarKind(kind) || '; neither is it synced, nor does a patch reference it';
-  tell(`error: --kind: unknown kind "${formatKind(wanted)}"${hint}`);
+  tell(`error: --kind: unknown kind "${printKindName(wanted)}"${hint}`);
   return true;
 }
 

@@ -144,6 +144,26 @@ export function isOfKind(
   return kind === resource.kind && groupOf(apiVersion ?? '') === resource.group;
 }
 
+/** A kind as a user names it. */
+export interface KindName {
+  readonly kind: string;
+  /** Undefined: of any group. */
+  readonly group: string | undefined;
+}
+
+/** `wanted`: undefined for any kind. */
+export function isOfKindNamed(
+  { kind, group }: Pick<GroupVersionKind, 'group' | 'kind'>,
+  wanted: KindName | undefined,
+): boolean {
+  return wanted === undefined || (kind === wanted.kind && (wanted.group ?? group) === group);
+}
+
+/** `Service`, `Service.serving.knative.dev`. */
+export function printKindName({ kind, group }: KindName): string {
+  return group === undefined || group === '' ? kind : `${kind}.${group}`;
+}
+
 /** Of an object among those of all kinds, whatever their versions. */
 export function qualifiedKey(
   { group, kind }: Pick<GroupVersionKind, 'group' | 'kind'>,

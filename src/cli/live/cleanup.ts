@@ -4,7 +4,7 @@ import { plainText } from '../../base/excerpt.ts';
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
-import { keyOf, objectKey, SECRETS, type Resource } from '../../kube/object.ts';
+import { printKindName, isOfKindNamed, keyOf, objectKey, SECRETS, type Resource } from '../../kube/object.ts';
 import { LEASES } from '../../kube/lease.ts';
 import { isForbidden, isNotFound } from '../../kube/status-error.ts';
 import type { ClusterClient, ClusterName } from '../../kube/types.ts';
@@ -16,7 +16,7 @@ import { syncedByVcluster } from '../../syncer/config/warnings.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
 import { type ExitWith, tell } from '../output/terminal.ts';
-import { formatKind, isOfKnownKind, knownKind, similarKind, type KnownKind } from '../kind-scope.ts';
+import { knownKind, similarKind, type KnownKind } from '../kind-scope.ts';
 import { formatListing, outputOption, resourceName } from '../output/listing.ts';
 import { type Connection, reaching } from '../../syncer/rehearsal/connection.ts';
 import { commandParts } from './snapshot.ts';
@@ -61,7 +61,7 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
     tell(`warning: copies may remain, because they cannot be listed: ${problem}`);
   if (plan.objection !== undefined)
     tell(`warning: copies of objects that are gone are left: ${plan.objection}`);
-  const isChosen = ({ resource }: CreatedObject): boolean => isOfKnownKind(resource, kind);
+  const isChosen = ({ resource }: CreatedObject): boolean => isOfKindNamed(resource, kind);
   if (!isKnownKind(kind, plan.kinds)) return 2;
   const groups = [plan.deletable.filter(isChosen), isWhole && !isHosted ? leaseOf(daemon) : []];
   const deletable = groups.flat();
@@ -147,8 +147,8 @@ function isSameConfiguration({ runsOther }: DaemonState): boolean {
 /** False after an error about a kind of which nothing was created: most likely a typo. */
 function isKnownKind(wanted: KnownKind | undefined, created: readonly Resource[]): boolean {
   if (wanted === undefined || wanted.scope !== 'unknown') return true;
-  if (created.some((resource) => isOfKnownKind(resource, wanted))) return true;
-  tell(`error: --kind: unknown kind "${formatKind(wanted)}"${similarKind(wanted.kind)}`);
+  if (created.some((resource) => isOfKindNamed(resource, wanted))) return true;
+  tell(`error: --kind: unknown kind "${printKindName(wanted)}"${similarKind(wanted.kind)}`);
   return false;
 }
 

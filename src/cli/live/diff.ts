@@ -4,11 +4,20 @@ import { plainLines, plainText } from '../../base/excerpt.ts';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { unifiedHunks } from '../../base/unified-diff.ts';
-import { apiVersionOf, asJson, objectKey, type KubeObject, SECRETS, SERVER_SET } from '../../kube/object.ts';
+import {
+  printKindName,
+  isOfKindNamed,
+  apiVersionOf,
+  asJson,
+  objectKey,
+  type KubeObject,
+  SECRETS,
+  SERVER_SET,
+} from '../../kube/object.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
 import { type ExitWith, describeFailure, type Paint, paintFor, tell } from '../output/terminal.ts';
-import { formatKind, isOfKnownKind, reportUnknownKind, knownKind, nameProblem } from '../kind-scope.ts';
+import { reportUnknownKind, knownKind, nameProblem } from '../kind-scope.ts';
 import { readDaemon } from './reports.ts';
 import { printObject } from '../output/objects.ts';
 import { withoutBookkeeping } from '../../syncer/translate/bookkeeping.ts';
@@ -50,11 +59,11 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
     commandParts(),
     isEverything
       ? undefined
-      : (key, resource) => (names.length === 0 || names.includes(key)) && isOfKnownKind(resource, kind),
+      : (key, resource) => (names.length === 0 || names.includes(key)) && isOfKindNamed(resource, kind),
   );
   const unknown = names.filter((name) => !found.keys.includes(name));
   for (const name of unknown)
-    tell(`error: ${kind === undefined ? 'object' : formatKind(kind)} "${name}" exists in neither cluster`);
+    tell(`error: ${kind === undefined ? 'object' : printKindName(kind)} "${name}" exists in neither cluster`);
   for (const { resource, key, error, note } of found.failed)
     tell(`failed ${resource.kind} ${key}: ${note ?? describeFailure(error)}`);
   const { runsOther } = await reaching('host', () =>

@@ -4,13 +4,13 @@ import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { TerminalError } from '../../base/errors.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
-import type { NamespacedName } from '../../kube/object.ts';
+import { printKindName, type NamespacedName } from '../../kube/object.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
 import type { ExitWith } from '../output/terminal.ts';
 import { plainText, printableJson } from '../../base/excerpt.ts';
 import { formatJson, formatTable, formatOption } from '../output/listing.ts';
-import { formatKind, knownKind, nameProblem } from '../kind-scope.ts';
+import { knownKind, nameProblem } from '../kind-scope.ts';
 import { readDaemon, readEvents } from './reports.ts';
 import type { ReportedEvent } from '../../syncer/rehearsal/object-status.ts';
 import { type Connection, reaching } from '../../syncer/rehearsal/connection.ts';
@@ -78,7 +78,7 @@ async function explain(connection: Connection, name: string, flags: ExplainFlags
     const where = isHost
       ? 'does not exist on the host'
       : 'exists neither in the virtual cluster nor on the host';
-    throw new TerminalError(`${kind === undefined ? 'object' : formatKind(kind)} "${key}" ${where}`);
+    throw new TerminalError(`${kind === undefined ? 'object' : printKindName(kind)} "${key}" ${where}`);
   }
   process.stdout.write(
     output === 'text' ? formatExplanation(explanation) : formatJson(asJsonObject(explanation), output),

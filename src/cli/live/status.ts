@@ -6,12 +6,12 @@ import { systemClock } from '../../base/clock.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { plainText } from '../../base/excerpt.ts';
 import { parseLabelSelector, SelectorError, type LabelPredicate } from '../../kube/label-selector.ts';
-import { keyOf } from '../../kube/object.ts';
+import { isOfKindNamed, keyOf } from '../../kube/object.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, virtualNamespace, withConnection } from './hosted.ts';
 import { tell, type ExitWith } from '../output/terminal.ts';
 import { formatListing, outputOption, resourceName, type ListedRow } from '../output/listing.ts';
-import { isOfKnownKind, knownKind, reportUnknownKind } from '../kind-scope.ts';
+import { knownKind, reportUnknownKind } from '../kind-scope.ts';
 import { commandParts } from './snapshot.ts';
 import { readDaemon, readEvents } from './reports.ts';
 import { readStatus, type StatusRow } from '../../syncer/rehearsal/status-rows.ts';
@@ -149,7 +149,7 @@ function chosen(
   return rows.filter(
     (row) =>
       (namespace === undefined || row.virtual.namespace === namespace) &&
-      isOfKnownKind(row, wanted) &&
+      isOfKindNamed(row, wanted) &&
       isSelected(row.labels),
   );
 }

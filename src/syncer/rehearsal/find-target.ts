@@ -2,7 +2,16 @@
 
 import { TerminalError } from '../../base/errors.ts';
 import { qualifiedPlural } from '../../kube/memory-cluster.ts';
-import { keyOf, objectKey, parseKey, type ObjectKey, type Resource } from '../../kube/object.ts';
+import {
+  isOfKindNamed,
+  keyOf,
+  objectKey,
+  parseKey,
+  printKindName,
+  type KindName,
+  type ObjectKey,
+  type Resource,
+} from '../../kube/object.ts';
 import type { ObjectPlan, ReferencePlan } from './rehearsal.ts';
 import type { WorldPlan } from './snapshot.ts';
 import type { Target } from './status-rows.ts';
@@ -13,7 +22,7 @@ export interface TargetName {
   readonly key: ObjectKey;
   readonly isHost: boolean;
   /** Undefined: of any kind. If objects of several groups have the kind and the name, the group is needed. */
-  readonly kind: { readonly kind: string; readonly group: string | undefined } | undefined;
+  readonly kind: KindName | undefined;
 }
 
 /** Synced objects are preferred to referenced ones; undefined where no object has this name. Throws `TerminalError` where objects of several groups
@@ -24,16 +33,14 @@ export function findTarget(plan: WorldPlan, wanted: TargetName): Target | undefi
   const groups = new Set([first, ...others].map(groupOfTarget));
   if (groups.size < 2) return first;
   const { kind } = wanted.kind;
-  const kinds = [...groups].map((group) => `--kind ${group === '' ? kind : `${kind}.${group}`}`);
+  const kinds = [...groups].map((group) => `--kind ${printKindName({ kind, group })}`);
   throw new TerminalError(
     `${kind} "${wanted.key}" exists in ${groups.size} groups: use ${kinds.join(' or ')}`,
   );
 }
 
 function targetsNamed(plan: WorldPlan, wanted: TargetName): Target[] {
-  const { kind } = wanted;
-  const isKind = (resource: Resource): boolean =>
-    kind === undefined || (resource.kind === kind.kind && [undefined, resource.group].includes(kind.group));
+  const isKind = (resource: Resource): boolean => isOfKindNamed(resource, wanted.kind);
   const objects = plan.objects.filter((one) => isKind(one.kind.resource) && isObjectNamed(one, wanted));
   const imports = plan.references.filter(
     (one) => isKind(one.seen.kind.virtual) && isImportNamed(one, wanted),
