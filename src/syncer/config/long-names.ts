@@ -4,12 +4,13 @@
  * cluster as soon as this program removes the import. Short names are none of vCluster's.
  */
 
-import { isJsonObject, ownValue, textAt, type JsonObject } from '../../base/json.ts';
+import type { JsonObject } from '../../base/json.ts';
 import { errorAtValue, Fields, type Finding, pathOf, warningAtValue } from '../../config-file/finding.ts';
 import { vclusterDefaults } from '../../shared-config/vcluster-values.ts';
 import { KINDS } from '../kinds/keys-of-kinds.ts';
 import { syncableKind } from '../kinds/synced-kinds.ts';
 import { kindIdOf } from '../translate/last-synced.ts';
+import { patchesIn } from './patch-rules.ts';
 import { isEnabled, patchedKeys, syncsServices } from './sync-fields.ts';
 
 const NAMING = 'endpointSyncer.references.naming';
@@ -44,17 +45,10 @@ export function longNameFindings(
 function referencedKeys(fields: Fields): readonly string[] {
   const references = patchedKeys(fields)
     .filter((key) => isEnabled(fields, key))
-    .flatMap((key) => {
-      const patches = fields.value(`sync.toHost.${key}.patches`);
-      return (Array.isArray(patches) ? patches : []).map((patch) =>
-        isJsonObject(patch) ? ownValue(patch, 'reference') : undefined,
-      );
-    })
-    .filter(isJsonObject);
-  const isOpen = references.some((one) => textAt(one, 'kindPath') || textAt(one, 'apiVersionPath'));
-  const named = new Set(
-    references.map((one) => kindIdOf({ apiVersion: textAt(one, 'apiVersion'), kind: textAt(one, 'kind') })),
-  );
+    .flatMap((key) => patchesIn(fields.value(`sync.toHost.${key}.patches`)))
+    .flatMap(({ reference }) => reference ?? []);
+  const isOpen = references.some((one) => one.kindPath !== undefined || one.apiVersionPath !== undefined);
+  const named = new Set(references.map(kindIdOf));
   return [...KINDS].flatMap(([key, id]) => {
     const isCopied = key === 'pods' || syncableKind(key) !== undefined;
     return (isOpen || named.has(id)) && !isCopied ? [key] : [];

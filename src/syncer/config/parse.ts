@@ -55,6 +55,7 @@ export function checkSync({ own, merged, written, vcluster }: Layers, options: S
   const defaults = vclusterDefaults();
   const fields = new Fields(merged);
   const { isStart = false } = options;
+  const isOther = vcluster !== undefined && isOtherFile(vcluster, defaults);
   const isNameOptional = options.isNameOptional === true || isFleet(fields);
   const { data, findings } = checkSections(
     isNameOptional ? namelessSections : syncSections,
@@ -71,11 +72,12 @@ export function checkSync({ own, merged, written, vcluster }: Layers, options: S
       ...checkRules(fields),
       ...(options.acceptsFleet === true ? [] : refusedFleet(fields)),
       ...configWarnings({ merged, own }, defaults, options.fileExists),
-      ...(vcluster === undefined
-        ? [...unsyncedServices(own), ...longNameFindings(merged, vcluster, isStart)]
-        : isOtherFile(vcluster, defaults)
-          ? []
-          : [...vclusterFindings(merged, vcluster, isStart), ...longNameFindings(merged, vcluster, isStart)]),
+      ...(isOther
+        ? []
+        : [
+            ...(vcluster === undefined ? unsyncedServices(own) : vclusterFindings(merged, vcluster, isStart)),
+            ...longNameFindings(merged, vcluster, isStart),
+          ]),
     ],
   };
 }
