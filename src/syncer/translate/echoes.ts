@@ -56,6 +56,8 @@ export interface EchoedKey {
   readonly entry: SyncedEntry;
   /** It may be a value on its way from the host that another daemon is about to write. */
   readonly isUncertain: boolean;
+  /** Nothing holds a key that flows to the host alone: no other client of the host changes it for good. */
+  readonly isCorrected: boolean;
 }
 
 interface SidedValues {
@@ -122,9 +124,9 @@ function echoesInView(input: MetadataInput, context: ViewContext): readonly Echo
       former: known.former?.[member].get(hash),
     });
     if (entry === undefined) return [];
-    return [
-      { member, key, state, agreed, entry, isUncertain: holdAt(key) === undefined && isUncertain(state) },
-    ];
+    const isFree = holdAt(key) === undefined;
+    const isCorrected = isFree && state.flow === 'toHost';
+    return [{ member, key, state, agreed, entry, isUncertain: isFree && isUncertain(state), isCorrected }];
   });
 }
 
@@ -266,12 +268,22 @@ interface Value {
   readonly value: string | undefined;
 }
 
-function heldKey({ member, key, state, agreed, entry }: EchoedKey, { value }: Value): HeldKey {
+function heldKey(echo: EchoedKey, { value }: Value): HeldKey {
+  const { member, key, state, entry } = echo;
   const recorded = state.base.kind === 'recorded' ? state.base.entry : undefined;
-  // A copy that is created gets the value that the one before it had.
-  const host = state.base.kind === 'fresh' ? agreed?.host : state.host;
   const isNowhere = entry.virtual === undefined && entry.host === undefined;
-  return { member, key, virtual: value, host, entry: recorded ?? (isNowhere ? undefined : entry) };
+  const kept = recorded ?? (isNowhere ? undefined : entry);
+  return { member, key, virtual: value, host: heldHostValue(echo, value), entry: kept };
+}
+
+function heldHostValue(
+  { state, agreed, entry, isCorrected }: EchoedKey,
+  virtual: string | undefined,
+): string | undefined {
+  // A copy that is created gets the value that the one before it had.
+  if (state.base.kind === 'fresh') return agreed?.host;
+  // An echo that the virtual side keeps is the text of what the rules wrote.
+  return isCorrected && hashOf(virtual) === entry.host ? virtual : state.host;
 }
 
 /** The object itself, if it has them all. */

@@ -50,6 +50,17 @@ describe('a host value that another syncer copies back to the virtual object', a
     expect(merged.host.metadata).toEqual(host.metadata);
   });
 
+  test.each([
+    { what: 'an edit', value: 'x', patches: oneWay, kept: 'team-v' },
+    { what: 'a removal', value: undefined, patches: oneWay, kept: 'team-v' },
+    { what: 'an edit that may flow back', value: 'x', patches: patchK('both', prefix), kept: 'x' },
+  ])('while it stays, the host keeps what the rules wrote: $what', async ({ value, patches, kept }) => {
+    const changed = touch(await copyOf(virtual, patches), { annotations: { k: value } });
+    const merged = await merge({ virtual: echoed, host: changed, patches, memory: restores });
+    expect(merged.echo).toEqual({ keys: ['k'], left: ['k'] });
+    expect([merged.isVirtualChanged, annotationOf(merged.host, 'k')]).toEqual([false, kept]);
+  });
+
   test('is recognized without a record by what this process remembers', async () => {
     const memory = { agreed, restoresEchoes: true };
     const merged = await merge({ virtual: echoed, host: lost, patches: twoWay, memory });
