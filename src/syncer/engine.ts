@@ -24,7 +24,7 @@ import { createPatchPipeline, measuredPipeline, type PipelineOptions } from './p
 import type { PatchPipeline } from './patch/types.ts';
 import type { Controller } from './reconcile/controller.ts';
 import { CopyOwner, type SyncEnvironment, type SyncParts } from './reconcile/environment.ts';
-import { serviceDeletions } from './reconcile/guards.ts';
+import { expectedDeletions } from './reconcile/guards.ts';
 import { KeptEvaluations } from './reconcile/kept-evaluations.ts';
 import { hostIndexes, KindSync, virtualIndexes, type KindEnvironment } from './reconcile/kind-sync.ts';
 import { CLEANUP, deleteUnmapped, SWEEP_ATTEMPTS } from './reconcile/marked-copies.ts';
@@ -159,7 +159,7 @@ class Engine {
     this.#references = new References({ ...environment, discoveries: clusters.discoveries }, named, kinds);
     this.#services = this.#virtualInformer(SERVICES);
     this.#hostServices = this.#hostServiceInformer();
-    const deletions = serviceDeletions(clock);
+    const deletions = expectedDeletions(clock);
     this.#hostServices.subscribe(({ type, key, object, previous }) => {
       const isReplaced = previous !== undefined && previous.metadata.uid !== object.metadata.uid;
       if (type === 'deleted' || isReplaced) deletions.set(key, true);
@@ -169,7 +169,7 @@ class Engine {
       services: this.#services,
       hostServices: this.#hostServices,
       inFlight: createSemaphore(config.workers),
-      serviceDeletions: deletions,
+      expectedDeletions: deletions,
       kinds,
     };
     for (const one of compiled) kinds.push(this.#createKind(one, shared));

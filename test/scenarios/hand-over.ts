@@ -8,6 +8,7 @@ import { slice, whenNoSlice, whenSlice } from './endpoint-slices.ts';
 import { expectedCopy, LAST_SYNCED } from './expected-copy.ts';
 import { ipsOf, service, subset } from './objects.ts';
 import { configMap, importedTo } from './reference-objects.ts';
+import { plain, whenService } from './services.ts';
 import { pair, type NewWorld, type World } from './world.ts';
 
 const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
@@ -230,6 +231,47 @@ export function ownerScenarios(newWorld: NewWorld): void {
       await world.deleteCopy(KEY);
       const copy = await world.whenCopy(KEY, (one) => one.metadata.uid !== metadata.uid);
       expect(ownersOf(copy)).toMatchObject([{ name: world.vcluster, uid: made.metadata.uid }]);
+    });
+
+    test('takes no virtual object along when it goes and the garbage collector deletes the copies', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const ownerKey = `${world.hostNamespace}/${world.vcluster}`;
+      await world.host.create('Service', service(ownerKey));
+      const made = [
+        await world.virtual.create('Service', plain(KEY)),
+        await world.createVirtual(KEY),
+        await world.virtual.create('EndpointSlice', slice('default/own', 'web')),
+      ];
+      const daemon = await world.startSync({
+        config: { endpointSyncer: { services: 'sync', onHostDelete: 'deleteVirtual' } },
+      });
+      await whenService(world, KEY);
+      await whenSlice(world, 'default/own');
+      await world.whenCopied(KEY);
+      await world.settle(daemon);
+      await world.host.delete('Service', ...pair(ownerKey));
+      // As the garbage collector of a real host does, which may be first.
+      for (const [kind, key] of [
+        ['EndpointSlice', 'default/own'],
+        ['Endpoints', KEY],
+        ['Service', KEY],
+      ] as const)
+        await world.host.delete(kind, ...world.hostKey(key)).catch(() => undefined);
+      const owner = await world.host.create('Service', service(ownerKey));
+      const isOwned = (one: KubeObject): boolean =>
+        JSON.stringify(ownersOf(one)).includes(owner.metadata.uid ?? '');
+      await whenService(world, KEY, isOwned);
+      await whenSlice(world, 'default/own', isOwned);
+      await world.whenCopy(KEY, isOwned);
+      await world.settle(daemon);
+      const found = [
+        await world.virtual.find('Service', ...pair(KEY)),
+        await world.virtual.find('Endpoints', ...pair(KEY)),
+        await world.virtual.find('EndpointSlice', ...pair('default/own')),
+      ];
+      expect(found.map((one) => one?.metadata.uid)).toEqual(made.map(({ metadata }) => metadata.uid));
     });
 
     test('owns nothing with owner: {kind: ""}', async ({ expect }) => {

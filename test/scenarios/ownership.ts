@@ -352,6 +352,22 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
       }
     });
 
+    test('a copy that had no Service a moment ago is created again, because those controllers may be behind', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/late`;
+      await world.createVirtual(key);
+      const first = await world.whenCopied(key);
+      await world.settle(daemon);
+      await world.deleteCopy(key);
+      const second = await world.whenCopy(key, ({ metadata }) => metadata.uid !== first.metadata.uid);
+      await createHostService(world, key);
+      await world.settle(daemon);
+      await world.deleteCopy(key).catch(() => undefined);
+      await world.whenCopy(key, ({ metadata }) => metadata.uid !== second.metadata.uid);
+      await world.settle(daemon);
+      expect(await world.virtual.find('Endpoints', ...pair(key))).toBeDefined();
+    });
+
     test('a copy that this program deletes takes no virtual object along that is created meanwhile', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/renewed`;

@@ -101,7 +101,7 @@ export async function createHostNamespace(
 export class CopyOwner {
   current: OwnerReference | undefined;
   readonly #resolve;
-  #reading: Promise<void> | undefined;
+  #reading: Promise<OwnerReference | undefined> | undefined;
 
   constructor(current: OwnerReference | undefined, resolve: () => Promise<OwnerReference | undefined>) {
     this.current = current;
@@ -115,14 +115,17 @@ export class CopyOwner {
     return true;
   }
 
-  /** Reads the uid again, because a copy was deleted. Never rejects: an owner that does not exist stays, so that nothing outlives it. */
-  async refresh(): Promise<void> {
-    if (this.current === undefined) return;
+  /** Reads the uid again, because a copy was deleted. Never rejects: an owner that does not exist stays the current one, so that nothing outlives it.
+   * Undefined: there is none, or that is not known. */
+  async refresh(): Promise<OwnerReference | undefined> {
+    if (this.current === undefined) return undefined;
     this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
-    await this.#reading;
+    return this.#reading;
   }
 
-  async #read(): Promise<void> {
-    this.current = (await this.#resolve().catch(() => undefined)) ?? this.current;
+  async #read(): Promise<OwnerReference | undefined> {
+    const owner = await this.#resolve().catch(() => undefined);
+    this.current = owner ?? this.current;
+    return owner;
   }
 }

@@ -145,6 +145,8 @@ export interface Streak {
   readonly virtualUid: string | undefined;
   /** The host Service that the copy had then. */
   readonly serviceUid?: string | undefined;
+  /** Those of the copy's owners, on the host. */
+  readonly ownerUids?: readonly string[];
 }
 
 export interface RecreationDelays {
@@ -158,9 +160,9 @@ const RECREATION: RecreationDelays = { free: 1, baseMs: RECREATION_BASE_MS };
 export function noteDeletion(
   streak: Streak | undefined,
   nowMs: number,
-  { virtualUid, serviceUid }: Partial<Pick<Streak, 'virtualUid' | 'serviceUid'>> = {},
+  meant: Pick<Streak, 'virtualUid' | 'serviceUid' | 'ownerUids'> = { virtualUid: undefined },
 ): Streak {
-  return { count: deletionsOf(streak, nowMs) + 1, lastMs: nowMs, virtualUid, serviceUid };
+  return { count: deletionsOf(streak, nowMs) + 1, lastMs: nowMs, ...meant };
 }
 
 export function deletionsOf(streak: Streak | undefined, nowMs: number): number {
@@ -230,11 +232,11 @@ export class FoughtDeletions {
   }
 }
 
-/** Host Services that were deleted lately, created again or not. What controllers delete because of that was not deleted by a user: API servers
- * before 1.37 at once, the endpoints controller once it has worked through the deletions before that one. */
-export type ServiceDeletions = Expiring<ObjectKey, true>;
+/** Host Services, there or not, whose Endpoints the host's controllers may still delete: the Service was deleted lately, or a copy while there was no
+ * Service. API servers before 1.37 delete at once, the endpoints controller once it has worked through the deletions before that one. */
+export type ExpectedDeletions = Expiring<ObjectKey, true>;
 
-export function serviceDeletions(clock: Clock): ServiceDeletions {
+export function expectedDeletions(clock: Clock): ExpectedDeletions {
   return new Expiring(clock, () => QUIET_MS);
 }
 

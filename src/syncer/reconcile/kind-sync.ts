@@ -1,10 +1,11 @@
 /** The sync of one kind: caches, states, controller and writers, and what a change means to objects of other kinds. The reconciler works on it. */
 
-import type { JsonObject } from '../../base/json.ts';
+import { objectField, objectList, text, type JsonObject } from '../../base/json.ts';
 import type { Semaphore } from '../../base/semaphore.ts';
 import { Budget } from '../../expressions/local/budget.ts';
 import type { ObservableInformer } from '../../kube/informer/informer.ts';
 import {
+  asJson,
   isTerminating,
   keyOf,
   objectKey,
@@ -33,7 +34,7 @@ import {
   notingDeletions,
   ownDeletions,
   type OwnDeletions,
-  type ServiceDeletions,
+  type ExpectedDeletions,
 } from './guards.ts';
 import type { KeptEvaluations } from './kept-evaluations.ts';
 import type { ReconcileResult } from './left.ts';
@@ -52,7 +53,7 @@ export interface KindEnvironment extends SyncEnvironment {
   readonly inFlight: Semaphore;
   readonly services: ObservableInformer;
   readonly hostServices: ObservableInformer;
-  readonly serviceDeletions: ServiceDeletions;
+  readonly expectedDeletions: ExpectedDeletions;
   /** Of the engine: all of them once one runs. */
   readonly kinds: readonly KindSync[];
 }
@@ -207,8 +208,10 @@ export class KindSync {
     hostServices.subscribe((event) => enqueueAll(this.#keysOfHostService(event.key), event));
     this.host.subscribe((event) => {
       const keys = keysOfHostObject(event.key, [event.object, event.previous], this);
-      if (event.type === 'deleted' || isTerminating(event.object))
+      if (event.type === 'deleted' || isTerminating(event.object)) {
+        this.#expectDeletions(event.object);
         for (const key of keys) this.#noteDeletion(key, event);
+      }
       enqueueAll(keys, event);
     });
   }
@@ -262,20 +265,32 @@ export class KindSync {
     const virtualUid = this.#copiedUid(key, object);
     if (virtualUid === undefined) return false;
     const state = this.states.of(key);
-    const { isMeant, serviceUid } = this.#meaningOf(object);
-    state.deletions = noteDeletion(state.deletions, this.nowMs(), isMeant ? { virtualUid, serviceUid } : {});
+    const serviceUid = this.#serviceOf(object)?.metadata.uid;
+    const meant = { virtualUid, serviceUid, ownerUids: ownerUidsOf(object) };
+    state.deletions = noteDeletion(
+      state.deletions,
+      this.nowMs(),
+      this.#isExpected(object) ? undefined : meant,
+    );
     return true;
   }
 
-  /** Controllers of the host delete Endpoints that have no Service, and those of a Service that was deleted, created again or not, some time later. */
-  #meaningOf(copy: KubeObject): { readonly isMeant: boolean; readonly serviceUid?: string | undefined } {
-    const { hostServices, serviceDeletions } = this.environment;
-    if (!this.kind.isDeletedByControllers) return { isMeant: true };
+  #serviceOf(copy: KubeObject): KubeObject | undefined {
     const key = this.kind.hostService(copy);
-    const service = key === undefined ? undefined : hostServices.get(key);
-    if (key === undefined || service === undefined || serviceDeletions.get(key) === true)
-      return { isMeant: false };
-    return { isMeant: true, serviceUid: service.metadata.uid };
+    return key === undefined ? undefined : this.environment.hostServices.get(key);
+  }
+
+  /** The host's controllers look at the name of every Endpoints that is deleted, and may be behind. */
+  #expectDeletions(copy: KubeObject): void {
+    const key = this.kind.hostService(copy);
+    if (key !== undefined && this.#serviceOf(copy) === undefined)
+      this.environment.expectedDeletions.set(key, true);
+  }
+
+  #isExpected(copy: KubeObject): boolean {
+    if (!this.kind.isDeletedByControllers) return false;
+    const key = this.kind.hostService(copy);
+    return key === undefined || this.environment.expectedDeletions.get(key) === true;
   }
 
   /** The uid of the virtual object of which the host object was this key's copy, '' if unknown; undefined: it was not the copy. */
@@ -287,8 +302,10 @@ export class KindSync {
   }
 
   #deleting(target: NamespacedName): void {
+    const object = this.host.get(keyOf(target));
+    if (object !== undefined) this.#expectDeletions(object);
     if (this.kind.deletesAlong.length === 0) return;
-    this.environment.serviceDeletions.set(keyOf(target), true);
+    this.environment.expectedDeletions.set(keyOf(target), true);
     for (const sync of this.environment.kinds)
       if (this.kind.deletesAlong.includes(sync.kind.resource)) sync.#noteDeletedAlong(keyOf(target));
   }
@@ -323,6 +340,12 @@ export class KindSync {
 }
 
 // Which keys an event concerns: events of both sides map to the keys of virtual objects.
+
+function ownerUidsOf(object: KubeObject): readonly string[] {
+  return objectList(objectField(asJson(object), 'metadata'), 'ownerReferences').map((owner) =>
+    text(owner, 'uid'),
+  );
+}
 
 /** Index on virtual objects: the key of their host copy. */
 export const BY_HOST_KEY = 'hostKey';

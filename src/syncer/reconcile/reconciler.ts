@@ -300,10 +300,13 @@ async function createCopy(sync: KindSync, seen: Observation): Acted {
   return finishCopy(sync, { ...seen, virtual }, copy, written, { outcome: 'created' });
 }
 
-/** The Service that the copy had is read, because the cache may be behind its deletion: without it, the host's own controllers delete Endpoints. */
+/** What the copy depended on is read, because the caches may be behind its deletion: with its owner, the host's garbage collector deletes a copy;
+ * without its Service, the host's other controllers delete Endpoints. */
 async function isDeletionMeant(sync: KindSync, seen: Observation, virtual: KubeObject): Promise<boolean> {
+  const { serviceUid: uid, ownerUids = [] } = sync.states.find(seen.key)?.deletions ?? {};
+  if (ownerUids.length > 0 && !ownerUids.includes((await sync.environment.owner.refresh())?.uid ?? ''))
+    return false;
   if (!sync.kind.isDeletedByControllers) return true;
-  const uid = sync.states.find(seen.key)?.deletions?.serviceUid;
   for (const key of seen.target === undefined ? [] : hostServicesOf(virtual, seen.target, sync)) {
     const service = await readHostService(sync, parseKey(key));
     const isThere = service !== undefined && service.metadata.uid === uid && !isTerminating(service);

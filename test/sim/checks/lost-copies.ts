@@ -1,34 +1,40 @@
-/** With `onHostDelete: deleteVirtual`, and where nothing goes wrong, each object is deleted whose copy a user deletes, unless the copy has no Service,
- * or one that was created again a moment ago: then it may be the host's controllers that delete. */
+/** With `onHostDelete: deleteVirtual`, and where nothing goes wrong, each object is deleted whose copy a user deletes, unless the copy has no Service or
+ * had none a while ago, or its owner is gone: then it may be the host's controllers that delete. */
 
 import { objectKey } from '../../../src/kube/object.ts';
 import { SYNCED_PLURALS } from '../history/operations.ts';
 import type { Change } from '../../../src/kube/memory-cluster.ts';
+import { ownersOf } from '../world/host-controllers.ts';
 import { USER_MANAGER } from '../world/user.ts';
 import { Deleters } from './deleters.ts';
 import { hasService, hostServiceKey } from './provenance.ts';
 import { hostKeyOfObject, isOptedOut, rivalsOf, wantsCopy, type World } from './naive-model.ts';
 
 /** The guard of the daemon. */
-const SERVICE_DELETION_MS = 10 * 60_000;
+const EXPECTED_MS = 10 * 60_000;
 
 export class LostCopies {
   /** The virtual objects whose copies were deleted, by uid. */
   readonly #uids = new Set<string>();
   readonly #deleters = new Deleters();
-  /** Host Services, by key. */
-  readonly #serviceDeletions = new Map<string, number>();
+  /** When a host Service was deleted, or a copy that had none, by the key of the Service. */
+  readonly #withoutService = new Map<string, number>();
 
   /** Before the daemon has seen it. */
   note(change: Change, world: World, nowMs: number): void {
     const { plural: changed, object } = change;
     const plural = SYNCED_PLURALS.find((one) => one === changed);
-    if (changed === 'services' && change.isDeletion) this.#serviceDeletions.set(objectKey(object), nowMs);
+    if (changed === 'services' && change.isDeletion) this.#withoutService.set(objectKey(object), nowMs);
+    const isDeleted = change.isDeletion || object.metadata.deletionTimestamp !== undefined;
+    if (plural !== undefined && isDeleted && !hasService(change, world.host))
+      this.#withoutService.set(hostServiceKey(change), nowMs);
     const isByUser = this.#deleters.note(change) === USER_MANAGER;
     if (plural === undefined || !isByUser || !world.isOurs(object)) return;
     if (!hasService(change, world.host)) return;
-    const deletedMs = this.#serviceDeletions.get(hostServiceKey(change)) ?? -Infinity;
-    if (plural !== 'services' && nowMs - deletedMs < SERVICE_DELETION_MS) return;
+    const lastMs = this.#withoutService.get(hostServiceKey(change)) ?? -Infinity;
+    if (plural !== 'services' && nowMs - lastMs < EXPECTED_MS) return;
+    const owners = world.host.list('configmaps').map(({ metadata }) => metadata.uid);
+    if (ownersOf(object).some((uid) => !owners.includes(uid))) return;
     const uid = object.metadata.annotations?.['vcluster.loft.sh/object-uid'];
     const virtual = world.virtual.list(plural).find(({ metadata }) => metadata.uid === uid);
     if (virtual === undefined || isOptedOut(object) || !wantsCopy(plural, virtual, world)) return;

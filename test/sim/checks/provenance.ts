@@ -179,7 +179,7 @@ class CopyDeletions {
   readonly #areOwnDeletionsUnknown: () => boolean;
   readonly #uids = new Set<string>();
   readonly #deleters = new Deleters();
-  /** Those whose copies the program deleted, or a controller, because they had no Service. */
+  /** Those whose copies the program or a controller deleted, or which had no Service. */
   readonly #own = new Set<string>();
   /** The uids of the virtual objects that the program wrote a copy for, by the copy's uid: other clients may have damaged the annotation, and
    * without a Lease one daemon may still write for an object that was created again. */
@@ -203,7 +203,8 @@ class CopyDeletions {
     this.#originals.set(uid, originals);
     if (manager === DAEMON_MANAGER) originals.add(annotations?.['vcluster.loft.sh/object-uid'] ?? '');
     if (!isDeletion || owner !== DAEMON_MANAGER) return;
-    const isOwn = deleter === DAEMON_MANAGER || isByService || !hasService(change, host);
+    const isByProgram = deleter === DAEMON_MANAGER || deleter === CONTROLLER_MANAGER;
+    const isOwn = isByProgram || isByService || !hasService(change, host);
     const deletions = isOwn ? this.#own : this.#uids;
     for (const original of originals) deletions.add(`${plural} ${original}`);
   }

@@ -137,8 +137,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'deletion: the virtual object goes whose copy a controller deletes',
     file: KIND_SYNC,
-    snippet: 'if (!this.kind.isDeletedByControllers) return { isMeant: true };',
-    replacement: 'if (this.nowMs() >= 0) return { isMeant: true };',
+    snippet: 'if (!this.kind.isDeletedByControllers) return false;',
+    replacement: 'if (this.nowMs() >= 0) return false;',
+  },
+  {
+    name: 'deletion: the virtual object goes whose copy is deleted with its owner',
+    file: RECONCILER,
+    snippet: 'if (ownerUids.length > 0 &&',
+    replacement: 'if (ownerUids.length > 99 &&',
   },
   {
     name: 'deletion: the virtual object of a deleted copy stays',

@@ -267,7 +267,7 @@ function serviceKeyOf({ plural, object }: Change): ObjectKey | undefined {
   return keyOf({ namespace, name: labels[SERVICE_NAME] ?? '' });
 }
 
-function ownersOf({ metadata }: KubeObject): readonly string[] {
+export function ownersOf({ metadata }: KubeObject): readonly string[] {
   const owners = (metadata['ownerReferences'] ?? []) as { uid: string }[]; // as every writer of the simulation creates them
   return owners.map(({ uid }) => uid);
 }
