@@ -24,7 +24,7 @@ import { createPatchPipeline, measuredPipeline, type PipelineOptions } from './p
 import type { PatchPipeline } from './patch/types.ts';
 import type { Controller } from './reconcile/controller.ts';
 import { CopyOwner, type SyncEnvironment, type SyncParts } from './reconcile/environment.ts';
-import { expectedDeletions } from './reconcile/guards.ts';
+import { ExpectedDeletions } from './reconcile/guards.ts';
 import { KeptEvaluations } from './reconcile/kept-evaluations.ts';
 import { hostIndexes, KindSync, virtualIndexes, type KindEnvironment } from './reconcile/kind-sync.ts';
 import { CLEANUP, deleteUnmapped, SWEEP_ATTEMPTS } from './reconcile/marked-copies.ts';
@@ -159,17 +159,17 @@ class Engine {
     this.#references = new References({ ...environment, discoveries: clusters.discoveries }, named, kinds);
     this.#services = this.#virtualInformer(SERVICES);
     this.#hostServices = this.#hostServiceInformer();
-    const deletions = expectedDeletions(clock);
+    const expectedDeletions = new ExpectedDeletions(clock);
     this.#hostServices.subscribe(({ type, key, object, previous }) => {
       const isReplaced = previous !== undefined && previous.metadata.uid !== object.metadata.uid;
-      if (type === 'deleted' || isReplaced) deletions.set(key, true);
+      if (type === 'deleted' || isReplaced) expectedDeletions.ofServices.set(key, true);
     });
     const shared: KindEnvironment = {
       ...environment,
       services: this.#services,
       hostServices: this.#hostServices,
       inFlight: createSemaphore(config.workers),
-      expectedDeletions: deletions,
+      expectedDeletions,
       kinds,
     };
     for (const one of compiled) kinds.push(this.#createKind(one, shared));

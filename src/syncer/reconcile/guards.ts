@@ -232,12 +232,18 @@ export class FoughtDeletions {
   }
 }
 
-/** Host Services, there or not, whose Endpoints the host's controllers may still delete: the Service was deleted lately, or a copy while there was no
- * Service. API servers before 1.37 delete at once, the endpoints controller once it has worked through the deletions before that one. */
-export type ExpectedDeletions = Expiring<ObjectKey, true>;
+/** What the host's controllers delete now or in a while: no user has deleted that. */
+export class ExpectedDeletions {
+  /** Host Services, there or not, whose Endpoints they may still delete: the Service was deleted lately, or a copy while there was no Service. API
+   * servers before 1.37 delete at once, the endpoints controller once it has worked through the deletions before that one. */
+  readonly ofServices: Expiring<ObjectKey, true>;
+  /** Host namespaces that ended lately, created again or not. */
+  readonly ofNamespaces: Expiring<string, true>;
 
-export function expectedDeletions(clock: Clock): ExpectedDeletions {
-  return new Expiring(clock, () => QUIET_MS);
+  constructor(clock: Clock) {
+    this.ofServices = new Expiring(clock, () => QUIET_MS);
+    this.ofNamespaces = new Expiring(clock, () => QUIET_MS);
+  }
 }
 
 /** How long to wait for a write of another daemon that may be in progress. */

@@ -284,13 +284,13 @@ export class KindSync {
   #expectDeletions(copy: KubeObject): void {
     const key = this.kind.hostService(copy);
     if (key !== undefined && this.#serviceOf(copy) === undefined)
-      this.environment.expectedDeletions.set(key, true);
+      this.environment.expectedDeletions.ofServices.set(key, true);
   }
 
   #isExpected(copy: KubeObject): boolean {
     if (!this.kind.isDeletedByControllers) return false;
     const key = this.kind.hostService(copy);
-    return key === undefined || this.environment.expectedDeletions.get(key) === true;
+    return key === undefined || this.environment.expectedDeletions.ofServices.get(key) === true;
   }
 
   /** The uid of the virtual object of which the host object was this key's copy, '' if unknown; undefined: it was not the copy. */
@@ -305,7 +305,7 @@ export class KindSync {
     const object = this.host.get(keyOf(target));
     if (object !== undefined) this.#expectDeletions(object);
     if (this.kind.deletesAlong.length === 0) return;
-    this.environment.expectedDeletions.set(keyOf(target), true);
+    this.environment.expectedDeletions.ofServices.set(keyOf(target), true);
     for (const sync of this.environment.kinds)
       if (this.kind.deletesAlong.includes(sync.kind.resource)) sync.#noteDeletedAlong(keyOf(target));
   }

@@ -61,6 +61,7 @@ import {
 } from './notices.ts';
 import { finishCopy, updatePair } from './pair-update.ts';
 import { awaitEnd } from './termination.ts';
+import { isByUser } from './user-deletion.ts';
 
 /** Interval between reads of a host Service that prevents a take-over: doubles up to the second. */
 const TAKE_OVER_BASE_MS = 1000;
@@ -280,7 +281,7 @@ async function createCopy(sync: KindSync, seen: Observation): Acted {
   const state = sync.states.of(key);
   const isLost = hasLostCopy(state.deletions, sync.nowMs(), virtual.metadata.uid ?? '');
   if (sync.environment.config.onHostDelete === 'deleteVirtual' && isLost && !isTerminating(virtual)) {
-    if (await isDeletionMeant(sync, seen, virtual)) return deleteVirtual(sync, seen, virtual);
+    if (await isCopyDeletedByUser(sync, seen, virtual)) return deleteVirtual(sync, seen, virtual);
     state.deletions = state.deletions && { ...state.deletions, virtualUid: undefined };
   }
   const waitMs = recreationWaitMs(state.deletions, sync.nowMs());
@@ -300,19 +301,14 @@ async function createCopy(sync: KindSync, seen: Observation): Acted {
   return finishCopy(sync, { ...seen, virtual }, copy, written, { outcome: 'created' });
 }
 
-/** What the copy depended on is read, because the caches may be behind its deletion: with its owner, the host's garbage collector deletes a copy;
- * without its Service, the host's other controllers delete Endpoints. */
-async function isDeletionMeant(sync: KindSync, seen: Observation, virtual: KubeObject): Promise<boolean> {
-  const { serviceUid: uid, ownerUids = [] } = sync.states.find(seen.key)?.deletions ?? {};
-  if (ownerUids.length > 0 && !ownerUids.includes((await sync.environment.owner.refresh())?.uid ?? ''))
-    return false;
-  if (!sync.kind.isDeletedByControllers) return true;
-  for (const key of seen.target === undefined ? [] : hostServicesOf(virtual, seen.target, sync)) {
-    const service = await readHostService(sync, parseKey(key));
-    const isThere = service !== undefined && service.metadata.uid === uid && !isTerminating(service);
-    if (isThere && !hasSelector(service)) return true;
-  }
-  return false;
+async function isCopyDeletedByUser(
+  sync: KindSync,
+  { key, target }: Observation,
+  virtual: KubeObject,
+): Promise<boolean> {
+  const streak = sync.states.find(key)?.deletions;
+  if (target === undefined || streak === undefined) return false;
+  return isByUser(sync, { target, services: hostServicesOf(virtual, target, sync) }, streak);
 }
 
 /** Reports once per streak that another client keeps deleting the host copy. */

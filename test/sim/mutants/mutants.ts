@@ -14,6 +14,7 @@ export interface Mutant {
 
 const DECIDE = 'syncer/reconcile/decide.ts';
 const RECONCILER = 'syncer/reconcile/reconciler.ts';
+const USER_DELETION = 'syncer/reconcile/user-deletion.ts';
 const PAIR_UPDATE = 'syncer/reconcile/pair-update.ts';
 const WRITER = 'syncer/reconcile/writer.ts';
 const GUARDS = 'syncer/reconcile/guards.ts';
@@ -142,9 +143,15 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'deletion: the virtual object goes whose copy is deleted with its owner',
-    file: RECONCILER,
-    snippet: 'if (ownerUids.length > 0 &&',
-    replacement: 'if (ownerUids.length > 99 &&',
+    file: USER_DELETION,
+    snippet: 'return uids.length === 0 ||',
+    replacement: 'return uids.length < 99 ||',
+  },
+  {
+    name: 'deletion: the virtual object goes whose copy is deleted with its namespace',
+    file: USER_DELETION,
+    snippet: 'return isEnding;',
+    replacement: 'return isEnding && name === namespace;',
   },
   {
     name: 'deletion: the virtual object of a deleted copy stays',

@@ -1,0 +1,71 @@
+/** Whether it was a user who deleted a copy on the host, and not one of the host's controllers. What the copy depended on is read, because the caches
+ * may be behind its deletion. */
+
+import {
+  apiVersionOf,
+  isTerminating,
+  parseKey,
+  type NamespacedName,
+  type ObjectKey,
+} from '../../kube/object.ts';
+import { isNamespaceTerminating, isTransient, StatusError } from '../../kube/status-error.ts';
+import { hasSelector } from '../kinds/kind.ts';
+import { readHostService } from './cache-refresh.ts';
+import { isNamespaceMissing } from './controller.ts';
+import type { Streak } from './guards.ts';
+import type { KindSync } from './kind-sync.ts';
+
+/** A copy that is gone. */
+export interface LostCopy {
+  readonly target: NamespacedName;
+  /** The host Services that it may have got traffic from. */
+  readonly services: readonly ObjectKey[];
+}
+
+export async function isByUser(
+  sync: KindSync,
+  { target, services }: LostCopy,
+  { ownerUids = [], serviceUid }: Streak,
+): Promise<boolean> {
+  if (!(await hasOwner(sync, ownerUids)) || (await isWithNamespace(sync, target))) return false;
+  return !sync.kind.isDeletedByControllers || (await hasService(sync, services, serviceUid));
+}
+
+/** Else the garbage collector deletes it. */
+async function hasOwner({ environment }: KindSync, uids: readonly string[]): Promise<boolean> {
+  return uids.length === 0 || uids.includes((await environment.owner.refresh())?.uid ?? '');
+}
+
+/** The namespace controller deletes what is in a namespace that ends. The answer to a creation says so, with no right to read namespaces. */
+async function isWithNamespace(
+  { environment, kind }: KindSync,
+  { name, namespace }: NamespacedName,
+): Promise<boolean> {
+  const { clients, expectedDeletions } = environment;
+  if (expectedDeletions.ofNamespaces.get(namespace) === true) return true;
+  const { resource } = kind;
+  const probe = { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { name, namespace } };
+  try {
+    await clients.host.create(resource, probe, { isDryRun: true });
+  } catch (error) {
+    const isEnding = isNamespaceMissing(error) || isNamespaceTerminating(error);
+    if (isEnding) expectedDeletions.ofNamespaces.set(namespace, true);
+    else if (!(error instanceof StatusError) || isTransient(error)) throw error;
+    return isEnding;
+  }
+  return false;
+}
+
+/** Else the endpoints controller deletes it, or an API server along with the Service. */
+async function hasService(
+  sync: KindSync,
+  keys: readonly ObjectKey[],
+  uid: string | undefined,
+): Promise<boolean> {
+  for (const key of keys) {
+    const service = await readHostService(sync, parseKey(key));
+    const isThere = service !== undefined && service.metadata.uid === uid && !isTerminating(service);
+    if (isThere && !hasSelector(service)) return true;
+  }
+  return false;
+}
