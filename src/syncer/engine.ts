@@ -152,6 +152,7 @@ class Engine {
       ...options,
       ...createTranslators(config),
       servers: { virtual: new ServerHistory(), host: new ServerHistory() },
+      expectedDeletions: new ExpectedDeletions(clock),
       objection: async () => identity?.objection(() => evidenceOf(kinds)),
     };
     this.#environment = environment;
@@ -159,17 +160,16 @@ class Engine {
     this.#references = new References({ ...environment, discoveries: clusters.discoveries }, named, kinds);
     this.#services = this.#virtualInformer(SERVICES);
     this.#hostServices = this.#hostServiceInformer();
-    const expectedDeletions = new ExpectedDeletions(clock);
+    const { ofServices } = environment.expectedDeletions;
     this.#hostServices.subscribe(({ type, key, object, previous }) => {
       const isReplaced = previous !== undefined && previous.metadata.uid !== object.metadata.uid;
-      if (type === 'deleted' || isReplaced) expectedDeletions.ofServices.set(key, true);
+      if (type === 'deleted' || isReplaced) ofServices.set(key, true);
     });
     const shared: KindEnvironment = {
       ...environment,
       services: this.#services,
       hostServices: this.#hostServices,
       inFlight: createSemaphore(config.workers),
-      expectedDeletions,
       kinds,
     };
     for (const one of compiled) kinds.push(this.#createKind(one, shared));

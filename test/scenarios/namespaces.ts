@@ -9,6 +9,7 @@ import { capturedRun } from '../cli/captured-run.ts';
 import { endpoints, ipsOf, subset, subsetsOf } from './objects.ts';
 import { named, referencePatches, secret } from './reference-objects.ts';
 import { rewrite } from './reload.ts';
+import { plain } from './services.ts';
 import { sharedWorld } from './shared-world.ts';
 import { pair, type NewWorld, type World } from './world.ts';
 
@@ -247,6 +248,35 @@ export function namespaceScenarios(newWorld: NewWorld): void {
     expect([diff.code, diff.err]).toEqual([2, expect.stringContaining(`failed Endpoints ${key}: ${note}`)]);
     await world.host.merge('ConfigMap', [target, 'held'], { metadata: { finalizers: null } });
     await there(world, 'a', 'waits');
+  });
+
+  test('a host namespace that ends takes no virtual object along', async ({ expect }) => {
+    await using world = await newWorld();
+    await world.virtualNamespace('team-a');
+    const target = hostNs(world, 'a');
+    await world.hostNamespaceNamed(target);
+    const keys = ['first', 'second', 'third'].map((name) => `team-a/${name}`);
+    const made: KubeObject[] = [];
+    for (const key of keys) {
+      made.push(await world.virtual.create('Service', plain(key)), await world.createVirtual(key));
+    }
+    const settings = { createNamespaces: true, services: 'sync', onHostDelete: 'deleteVirtual' };
+    const daemon = await world.startSync({ config: { ...mappings(world, false), endpointSyncer: settings } });
+    const copies = await Promise.all(
+      keys.map((key) => world.host.when('Service', [target, pair(key)[1]], () => true)),
+    );
+    await world.settle(daemon);
+    await world.host.request('DELETE', `/api/v1/namespaces/${target}`);
+    for (const { metadata } of copies)
+      await world.host.when('Service', [target, metadata.name], (copy) => copy.metadata.uid !== metadata.uid);
+    await world.settle(daemon);
+    const found = await Promise.all(
+      keys.flatMap((key) => [
+        world.virtual.find('Service', ...pair(key)),
+        world.virtual.find('Endpoints', ...pair(key)),
+      ]),
+    );
+    expect(found.map((one) => one?.metadata.uid)).toEqual(made.map(({ metadata }) => metadata.uid));
   });
 
   describe('with createNamespaces', { concurrent: false }, () => {

@@ -49,7 +49,7 @@ const REFUSAL_MAX_MS = 5 * 60_000;
 
 export interface ControllerOptions extends Pick<
   SyncEnvironment,
-  'config' | 'clients' | 'names' | 'dryRun' | 'clock' | 'logger' | 'metrics'
+  'config' | 'clients' | 'names' | 'expectedDeletions' | 'dryRun' | 'clock' | 'logger' | 'metrics'
 > {
   readonly reconcile: Reconcile;
   readonly name: string;

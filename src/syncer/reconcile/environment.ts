@@ -13,6 +13,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { TranslatedReference } from '../patch/types.ts';
 import type { Decision, Observation } from './decide.ts';
 import type { DryRun } from './dry-run.ts';
+import type { ExpectedDeletions } from './guards.ts';
 import type { ReconcileResult } from './left.ts';
 import { VIRTUAL_NAMESPACE } from '../translate/bookkeeping.ts';
 import { MANAGED_BY_LABEL } from '../translate/labels.ts';
@@ -45,6 +46,7 @@ export interface SyncEnvironment extends SyncParts {
   readonly names: NameTranslator;
   readonly labels: LabelTranslator;
   readonly owner: CopyOwner;
+  readonly expectedDeletions: ExpectedDeletions;
   /** Why the copies of objects that are gone must stay for now; undefined: they may be deleted. Rejects if a cluster does not respond. */
   objection(): Promise<string | undefined>;
 }
@@ -81,13 +83,20 @@ export function namespaceAdvice({ createNamespaces, sync }: NamespaceSettings): 
 }
 
 export async function createHostNamespace(
-  { clients, names, logger }: Pick<SyncEnvironment, 'clients' | 'names' | 'logger'>,
+  {
+    clients,
+    names,
+    logger,
+    expectedDeletions,
+  }: Pick<SyncEnvironment, 'clients' | 'names' | 'logger' | 'expectedDeletions'>,
   virtualNamespace: string,
 ): Promise<void> {
   const name = names.namespaceToHost(virtualNamespace);
   if (name === undefined) return;
   const labels = { [MANAGED_BY_LABEL]: names.vcluster };
   const metadata = { name, labels, annotations: { [VIRTUAL_NAMESPACE]: virtualNamespace } };
+  // Copies that were in one of that name have gone with it.
+  expectedDeletions.ofNamespaces.set(name, true);
   try {
     await clients.host.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata });
     logger.info({ namespace: name }, 'host namespace created');

@@ -28,14 +28,7 @@ import { Controller, type Reconcile } from './controller.ts';
 import { CopyForge, type ForeignService } from './copy.ts';
 import type { DecideOptions } from './decide.ts';
 import type { ReferenceRecords, SyncEnvironment } from './environment.ts';
-import {
-  FoughtDeletions,
-  noteDeletion,
-  notingDeletions,
-  ownDeletions,
-  type OwnDeletions,
-  type ExpectedDeletions,
-} from './guards.ts';
+import { FoughtDeletions, noteDeletion, notingDeletions, ownDeletions, type OwnDeletions } from './guards.ts';
 import type { KeptEvaluations } from './kept-evaluations.ts';
 import type { ReconcileResult } from './left.ts';
 import { ObjectStates } from './object-state.ts';
@@ -53,7 +46,6 @@ export interface KindEnvironment extends SyncEnvironment {
   readonly inFlight: Semaphore;
   readonly services: ObservableInformer;
   readonly hostServices: ObservableInformer;
-  readonly expectedDeletions: ExpectedDeletions;
   /** Of the engine: all of them once one runs. */
   readonly kinds: readonly KindSync[];
 }
