@@ -290,7 +290,7 @@ export const syncFields = {
   namespaces,
   requireService: flag('Whether only Endpoints that have a Service are synced, as vCluster does.', false),
   onHostDelete: choice(
-    'When another client deletes a copy on the host: re-create it, or delete the virtual object as vCluster does; of Endpoints and EndpointSlices only if the host has a Service without a selector in front of the copy.',
+    'When another client deletes a copy on the host: re-create it, or delete the virtual object as vCluster does; of Endpoints and EndpointSlices only if the host has a Service without a selector in front of the copy. What goes with its owner or namespace on the host is re-created.',
     ['recreate', 'deleteVirtual'],
     'recreate',
   ),
