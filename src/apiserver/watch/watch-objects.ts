@@ -65,8 +65,9 @@ export class ObjectWatch {
 
   async start(): Promise<void> {
     if (this.#isEnded) return;
-    const { query } = this.#options;
-    this.#schedule(this.#options.timeoutMs, () => {
+    const { query, timeoutMs } = this.#options;
+    const requested = this.#requested;
+    this.#schedule(timeoutMs, () => {
       this.#bookmark();
       this.#end();
     });
@@ -74,7 +75,6 @@ export class ObjectWatch {
       const after = await this.#initial();
       // It may have ended while the client read the current objects.
       if (this.#isEnded) return;
-      const requested = Number(query.resourceVersion || 0);
       const watch = await this.#store.watch(query.range, after, {
         // The requested revision may be in the future: events up to it are not sent.
         event: (event) => (event.revision > requested ? this.#event(event) : undefined),
@@ -102,7 +102,7 @@ export class ObjectWatch {
   /** Sends the current objects if requested. Returns the revision after which the events begin. */
   async #initial(): Promise<number> {
     const { query, sendsInitialEvents, hasBookmarks } = this.#options;
-    const requested = Number(query.resourceVersion || 0);
+    const requested = this.#requested;
     if (sendsInitialEvents === false && requested === 0) return this.#store.revision();
     if (requested > 0 && !sendsInitialEvents) return Math.min(requested, await this.#store.revision());
     await this.#reaches(requested);
@@ -151,10 +151,15 @@ export class ObjectWatch {
     });
   }
 
+  /** None that is older than the revision that the client has: a store that was restored from a backup may be. */
   #bookmark(): void {
-    if (this.#options.hasBookmarks && this.#watch && !this.#isEnded) {
-      this.#connection.send(this.#form.bookmark(this.#watch.revision, false));
-    }
+    const revision = this.#watch?.revision;
+    if (!this.#options.hasBookmarks || this.#isEnded || revision === undefined) return;
+    if (revision >= this.#requested) this.#connection.send(this.#form.bookmark(revision, false));
+  }
+
+  get #requested(): number {
+    return Number(this.#options.query.resourceVersion || 0);
   }
 
   #schedule(delayMs: number, callback: () => void): void {

@@ -23,6 +23,29 @@ describe('watches', () => {
     expect(await watch.next()).toBeUndefined();
   });
 
+  test('send no bookmark that is older than their last event, or than the revision asked for', async () => {
+    const clock = new FakeClock();
+    await using keys = await Keys.open({ clock });
+    const version = Number(textAt(metadata(await keys.create('k')), 'resourceVersion'));
+    const watchFrom = (from: number) =>
+      keys.api.client.watch(
+        `${KEYS}?watch=1&resourceVersion=${from}&allowWatchBookmarks=true&timeoutSeconds=300`,
+      );
+    await using present = await watchFrom(version);
+    await using future = await watchFrom(version + 2);
+    for (const name of ['a', 'b', 'c']) {
+      const made = textAt(metadata(await keys.create(name)), 'resourceVersion');
+      expect(await present.summary(1)).toEqual([`ADDED ${name}`]);
+      clock.advance(60_000);
+      expect(await present.next()).toMatchObject({
+        type: 'BOOKMARK',
+        object: { metadata: { resourceVersion: made } },
+      });
+    }
+    expect(await future.next()).toMatchObject({ type: 'BOOKMARK' });
+    expect(await future.summary(1)).toEqual(['ADDED c']);
+  });
+
   test('send more current objects than a slow client may leave unread', async () => {
     await using keys = await Keys.open();
     const description = 'd'.repeat(1024 * 1024);
