@@ -2,7 +2,8 @@
 
 import type { Config, FleetConfig } from '../syncer/config/config.ts';
 import { LEASES } from '../kube/lease.ts';
-import { CONFIG_MAPS, ENDPOINT_SLICES, SECRETS, type Resource } from '../kube/object.ts';
+import { CONFIG_MAPS, SECRETS, type Resource } from '../kube/object.ts';
+import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';
 import { requiredRights, rightsOnEvents, type Right } from '../syncer/rights.ts';
 import { exactNamespaces } from './discovery.ts';
 import { plainMemberConfig } from './member-config.ts';
@@ -50,16 +51,19 @@ export function usableNamespaces(
     : namespaces.include.filter((name) => !without.has(name));
 }
 
-/** What every member needs, whatever its name. Its patches may name kinds of which it imports objects: their rights are not in here. */
+/** What every member needs, whatever its name, and what is listed to find the copies of a deleted vCluster, whose own file may have enabled any kind. The
+ * patches of a member may name kinds of which it imports objects: their rights are not in here. */
 export function memberRights({ fleet, defaults, host }: Config): readonly Right[] {
   return namespacesOf(fleet).flatMap((namespace) => {
     const vcluster = { namespace: namespace === '' ? 'default' : namespace, name: 'any' };
     const config = plainMemberConfig({ vcluster, defaults, host });
     if (config === undefined) return [];
     const rights = [...requiredRights(config, { isDryRun: false }), ...rightsOnEvents(config)];
-    const slices = { group: ENDPOINT_SLICES.group, resource: ENDPOINT_SLICES.plural };
-    const all: Right[] = [...rights, { cluster: 'host', verb: 'list', namespace, ...slices }];
-    return all
+    const lists = rightsIn(
+      namespace,
+      SYNCABLE_RESOURCES.map((resource) => [resource, ['list']] as const),
+    );
+    return [...rights, ...lists]
       .filter(({ cluster }) => cluster === 'host')
       .map(({ name: _name, ...right }) => ({ ...right, namespace: right.namespace && namespace }));
   });

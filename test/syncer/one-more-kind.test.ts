@@ -95,6 +95,7 @@ import { PlaygroundSession } from './showcase/playground-session.ts';
 import { parseConfig } from './cli/config/parse.ts';
 import { decodeMemberConfig, encodeMemberConfig } from './fleet/config-transfer.ts';
 import { memberConfig } from './fleet/member-config.ts';
+import { memberRights } from './fleet/rights.ts';
 import { kindPolicy } from './syncer/references/referenced-kind.ts';
 import { requiredRights } from './syncer/rights.ts';
 
@@ -126,6 +127,18 @@ await using session = new PlaygroundSession(() => config);
 const page = await session.run({ patches: \`[\${OWNER}]\`, virtual: JSON.stringify(ingress), host: '', isReverse: false });
 const defaults = { vcluster: { namespace: 'h', name: 'a' }, defaults: {}, host: config.host };
 const overlong = \`[\${Array.from({ length: 900 }, (_, at) => \`{path: metadata.labels.l\${at}, labels: {}}\`).join()}]\`;
+const without = parseConfig(
+  { text: 'endpointSyncer: {name: a, host: {namespace: host}}', file: 'f' },
+  { env: {}, flags: {}, isStart: true },
+  { text: ${JSON.stringify(LEFT)}, file: 'v' },
+).problems;
+const { config: fleet } = parseConfig(
+  {
+    text: 'endpointSyncer: {host: {namespace: own}, fleet: {enabled: true, namespaces: {include: [one]}}}',
+    file: 'f',
+  },
+  { env: {}, flags: {}, isStart: true, acceptsFleet: true },
+);
 const member = (patches: string) =>
   memberConfig({
     ...defaults,
@@ -145,6 +158,9 @@ process.stdout.write(
     rights: requiredRights(config, { isDryRun: false })
       .filter(({ resource, cluster }) => resource === 'ingresses' && cluster === 'host')
       .map(({ verb }) => verb),
+    unwanted: without.filter(({ path }) => path.includes('ingresses')),
+    // A deleted member may have had it in its own file.
+    ofFleets: fleet && memberRights(fleet).filter(({ resource }) => resource === 'ingresses').map(({ verb, namespace }) => [verb, namespace]),
     rendered: rendered.map((one) => ('object' in one ? [one.object.metadata.name, one.object.metadata.labels?.['owner']] : one)),
     isSynced: kindPolicy(config.sync).isSynced({ group: 'networking.k8s.io', version: 'v1', kind: 'Ingress', plural: 'ingresses', isNamespaced: true }),
     migrated: {
@@ -185,7 +201,6 @@ test('no list of kinds stands beside the registry', () => {
 
 /** What these know of Endpoints or of slices has no counterpart for another kind; a new one may need its own. Services matter to all kinds. */
 const KNOWS_ITS_KIND: Readonly<Record<string, string>> = {
-  'src/fleet/rights.ts': 'lists slices, as slice-check.ts does',
   'src/syncer/engine.ts': 'starts the check below for the copies of Endpoints',
   'src/syncer/mirror-check.ts': 'the host mirrors Endpoints to slices',
   'src/syncer/rehearsal/all-rights.ts': 'lists slices, as slice-check.ts does',
@@ -246,6 +261,8 @@ test('each of those that ask for kinds knows it', () => {
       ['error', 'sync.toHost.ingresses.enabled', expect.stringMatching(/^vCluster syncs Ingresses too/u)],
     ],
     rights: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
+    unwanted: [],
+    ofFleets: [['list', 'one']],
     rendered: [['web-x-shop-x-a', 'team-b']],
     isSynced: true,
     migrated: {

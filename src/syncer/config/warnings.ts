@@ -14,7 +14,7 @@ import { knownKeys } from '../../config-file/schema-check.ts';
 import { keyMatcher } from '../../kube/names.ts';
 import { misspeltKeys, misspeltSections } from '../../shared-config/shared.ts';
 import { vclusterDefaults } from '../../shared-config/vcluster-values.ts';
-import { isSharedKey, kindsAt, SHARED_KEYS, SYNCED_KEYS } from '../kinds/synced-kinds.ts';
+import { isSharedKey, kindsAt, SHARED_KEYS, syncableKind, SYNCED_KEYS } from '../kinds/synced-kinds.ts';
 import { syncSections } from './schema.ts';
 import { EXCLUDED_ANNOTATIONS } from './schema-syncer.ts';
 import { isEnabled, patchedKeys, syncsServices } from './sync-fields.ts';
@@ -82,8 +82,10 @@ function services(fields: Fields, byVcluster: readonly string[]): Finding[] {
   return [{ ...warningAtValue(pathOf('endpointSyncer.services'), message), file: 'own' }];
 }
 
+/** Not of a kind that has to be enabled: whoever does not name it wants no copies. */
 function syncedByNone(fields: Fields, shared: readonly string[]): Finding[] {
-  return SHARED_KEYS.flatMap((key) => {
+  const byDefault = SHARED_KEYS.filter((key) => syncableKind(key)?.isEnabledByDefault);
+  return byDefault.flatMap((key) => {
     const name = `sync.toHost.${key}.enabled`;
     if (shared.includes(key) || isEnabled(fields, key)) return [];
     const message = `neither this program nor vCluster syncs ${kindsAt(key)}, so existing copies on the host are no longer updated: set it to true here or in vCluster's values`;
