@@ -1,4 +1,4 @@
-/** Limits on what clients may send and hold. Every limit on untrusted input that is not a rule of a kind is here. */
+/** Limits on what clients may send and hold. Every limit on untrusted input that is not a rule of a kind or of one field is here. */
 
 /** The limit of a kube-apiserver. */
 export const BODY_BYTES_MAX = 3 * 1024 * 1024;
@@ -7,6 +7,8 @@ export const BODIES_MAX = 1000;
 export const BODIES_BYTES_MAX = 256 * 1024 * 1024;
 /** A slower body is given up: after {@link ClientTimeouts.bodyMs}, this much must have arrived for each further second. */
 export const BODY_BYTES_PER_SECOND_MIN = 64 * 1024;
+/** The rest of a rejected body is read up to this size, so that the client can read the response. */
+export const DISCARDED_BODY_BYTES_MAX = 64 * 1024 * 1024;
 /** Parsing YAML takes about a hundred times as long as parsing JSON. */
 export const YAML_BYTES_MAX = 32 * 1024;
 /** Tokens of one YAML text. A text of {@link YAML_BYTES_MAX} with a short word in each line has as many; the worst text takes about 70 ms. */

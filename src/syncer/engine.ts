@@ -24,7 +24,7 @@ import { createPatchPipeline, measuredPipeline, type PipelineOptions } from './p
 import type { PatchPipeline } from './patch/types.ts';
 import type { Controller } from './reconcile/controller.ts';
 import { CopyOwner, type SyncEnvironment, type SyncParts } from './reconcile/environment.ts';
-import { ExpectedDeletions } from './reconcile/guards.ts';
+import { ExpectedDeletions } from './reconcile/expected-deletions.ts';
 import { KeptEvaluations } from './reconcile/kept-evaluations.ts';
 import { hostIndexes, KindSync, virtualIndexes, type KindEnvironment } from './reconcile/kind-sync.ts';
 import { CLEANUP, deleteUnmapped, SWEEP_ATTEMPTS } from './reconcile/marked-copies.ts';

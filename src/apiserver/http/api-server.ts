@@ -2,7 +2,7 @@
 
 import type { Logger } from '../../base/logger.ts';
 import { StatusError, failure } from '../../kube/status-error.ts';
-import { CLIENT_TIMEOUTS } from '../limits.ts';
+import { CLIENT_TIMEOUTS, DISCARDED_BODY_BYTES_MAX } from '../limits.ts';
 import type { ApiServerSeries } from '../metrics.ts';
 import {
   type AccessRequest,
@@ -359,9 +359,6 @@ function createExchange(
   const startedMs = clock.monotonicMs();
   return { request, response, method, fullPath, query, split, path, verb, record, startedMs };
 }
-
-/** The rest of a rejected body is read up to this size, so that the client can read the response. */
-const DISCARDED_BODY_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Whether the connection closes after this response: the client asked for another protocol, or sends a body too large to discard. */
 function closesConnection({ headers, complete }: IncomingMessage): boolean {

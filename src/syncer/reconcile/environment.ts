@@ -13,7 +13,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { TranslatedReference } from '../patch/types.ts';
 import type { Decision, Observation } from './decide.ts';
 import type { DryRun } from './dry-run.ts';
-import type { ExpectedDeletions } from './guards.ts';
+import type { ExpectedDeletions } from './expected-deletions.ts';
 import type { ReconcileResult } from './left.ts';
 import { VIRTUAL_NAMESPACE } from '../translate/bookkeeping.ts';
 import { MANAGED_BY_LABEL } from '../translate/labels.ts';

@@ -4,7 +4,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { Expiring } from '../../base/expiring.ts';
 import { backoffDelayMs } from '../../base/retry.ts';
-import { type NamespacedName, type ObjectKey, isOlder } from '../../kube/object.ts';
+import { type NamespacedName, isOlder } from '../../kube/object.ts';
 import type { Arrival } from '../translate/last-synced.ts';
 import type { KeyFlow, KeyId } from '../translate/merge-metadata.ts';
 import type { Writer } from './writer.ts';
@@ -229,20 +229,6 @@ export class FoughtDeletions {
     const count = (fight?.count ?? 1) + (isAgain ? 1 : 0);
     const lastMs = this.#clock.monotonicMs();
     this.#fights.set(group, { count, lastMs, version: reached, isReported: false });
-  }
-}
-
-/** What the host's controllers delete now or in a while: no user has deleted that. */
-export class ExpectedDeletions {
-  /** Host Services, there or not, whose Endpoints they may still delete: the Service was deleted lately, or a copy while there was no Service. API
-   * servers before 1.37 delete at once, the endpoints controller once it has worked through the deletions before that one. */
-  readonly ofServices: Expiring<ObjectKey, true>;
-  /** Host namespaces that ended lately, created again or not. */
-  readonly ofNamespaces: Expiring<string, true>;
-
-  constructor(clock: Clock) {
-    this.ofServices = new Expiring(clock, () => QUIET_MS);
-    this.ofNamespaces = new Expiring(clock, () => QUIET_MS);
   }
 }
 

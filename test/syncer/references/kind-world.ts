@@ -8,7 +8,7 @@ import { SECRETS, type KubeObject, type Resource } from '../../../src/kube/objec
 import { TerminalError } from '../../../src/base/errors.ts';
 import type { ClusterName } from '../../../src/kube/types.ts';
 import { CopyOwner } from '../../../src/syncer/reconcile/environment.ts';
-import { ExpectedDeletions } from '../../../src/syncer/reconcile/guards.ts';
+import { ExpectedDeletions } from '../../../src/syncer/reconcile/expected-deletions.ts';
 import { createMetrics } from '../../../src/syncer/metrics/metrics.ts';
 import type { ReferenceEnvironment } from '../../../src/syncer/references/environment.ts';
 import { kindPolicy, resolveNamedKinds } from '../../../src/syncer/references/referenced-kind.ts';
