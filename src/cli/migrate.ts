@@ -16,14 +16,11 @@ import { keyOf, type KubeObject } from '../kube/object.ts';
 import type { ObjectPlan } from '../syncer/rehearsal/rehearsal.ts';
 import { CONNECTION_FIELDS } from './config/flags.ts';
 import { addConfigOptions, HELP_GROUP, loaderInput } from './config-options.ts';
-import {
-  addVclusterOption,
-  eachVcluster,
-  hostedValues,
-  whileConnected,
-  type HostedVcluster,
-} from './live/hosted.ts';
-import { commandParts } from './live/snapshot.ts';
+import { addVclusterOption, eachVcluster, hostedValues } from './live/hosted.ts';
+import { commandParts } from './live/command-parts.ts';
+import { whileConnected } from '../syncer/rehearsal/connection.ts';
+import { programParts } from './installation.ts';
+import type { HostedVcluster } from '../fleet/hosted/hosted-vcluster.ts';
 import { planWorld } from '../syncer/rehearsal/snapshot.ts';
 import {
   BY_HAND,
@@ -109,7 +106,7 @@ interface MigratedObject extends JsonObject {
 }
 
 function objectsOf(config: Config): Promise<MigratedObject[]> {
-  return whileConnected({ config }, async (connection) => {
+  return whileConnected(config, programParts(), async (connection) => {
     const { objects } = await planWorld(connection, { ...commandParts(), isOwnerNeeded: false });
     return objects.flatMap((object) => migratedObject(object));
   });

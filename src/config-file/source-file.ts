@@ -1,5 +1,6 @@
 /** Reads the file that a command names, and places problems in its text. */
 
+import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { LineCounter } from 'yaml';
 import { codeOf, type ConfigProblem, ConfigError, fileProblem } from '../base/errors.ts';
@@ -90,6 +91,11 @@ export async function readTextFile(file: string, bytesMax: number): Promise<stri
   } catch (error) {
     throw unusable(file, 'is not UTF-8 text: save it as UTF-8, or name another file', error);
   }
+}
+
+/** Tells which ConfigMap or Secret has the configuration in use: what else they contain may be written by a tenant. */
+export function configurationTextHash(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
 }
 
 export function cannotBeRead(file: string, cause: unknown): ConfigError {

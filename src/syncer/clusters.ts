@@ -46,6 +46,9 @@ import { describeRight, requiredRights, type Right } from './rights.ts';
 import { ownerOf } from './translation.ts';
 import type { OwnerReference } from './translate/forge.ts';
 
+/** The reporting controller of the Events on objects. */
+export const CONTROLLER = 'endpoint-syncer/controller';
+
 export interface ClustersOptions {
   readonly config: Config;
   /** Each write is sent as a dry run and logged as a difference. */
@@ -363,7 +366,7 @@ export class Clusters implements AsyncDisposable {
     if (isDryRun) return NO_EVENTS;
     return new AggregatingRecorder({
       client,
-      reportingController: 'endpoint-syncer/controller',
+      reportingController: CONTROLLER,
       reportingInstance: hostname(),
       clock,
       random,

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { textAt, type JsonObject } from '../../src/base/json.ts';
-import { configurationTextHash } from '../../src/cli/config/files.ts';
+import { configurationTextHash } from '../../src/config-file/source-file.ts';
 import { mergeConfig } from '../../src/config-file/merge.ts';
 import { vclusterDefaults } from '../../src/shared-config/vcluster-values.ts';
 import { asJson, type KubeObject } from '../../src/kube/object.ts';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import type { JsonObject } from '../../src/base/json.ts';
-import { configurationTextHash } from '../../src/cli/config/files.ts';
+import { configurationTextHash } from '../../src/config-file/source-file.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { capturedRun } from '../cli/captured-run.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,10 +1,9 @@
 /** Finds and reads the files of a configuration. */
 
-import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
 import { readDocument } from '../../config-file/document.ts';
-import { displayName, readTextFile } from '../../config-file/source-file.ts';
+import { configurationTextHash, displayName, readTextFile } from '../../config-file/source-file.ts';
 import { folderOf, vclusterFileOf, type ConfigText, type VclusterText } from '../../shared-config/layers.ts';
 import { chartKeyOf, vclusterDefaults, withoutHeading } from '../../shared-config/vcluster-values.ts';
 import { overridesOfCommandLine, type CommandLine } from './command-line.ts';
@@ -23,11 +22,6 @@ export class InvalidConfigError extends ConfigError {
     super(problems);
     this.files = files;
   }
-}
-
-/** Tells which ConfigMap or Secret has the configuration in use: what else they contain may be written by a tenant. */
-export function configurationTextHash(text: string): string {
-  return createHash('sha256').update(text).digest('base64url');
 }
 
 export interface ReadOptions extends CommandLine {

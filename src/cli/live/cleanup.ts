@@ -4,24 +4,18 @@ import { plainText } from '../../base/excerpt.ts';
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
-import { printKindName, isOfKindNamed, keyOf, objectKey, SECRETS, type Resource } from '../../kube/object.ts';
+import { printKindName, isOfKindNamed, keyOf, objectKey, type Resource } from '../../kube/object.ts';
 import { LEASES } from '../../kube/lease.ts';
-import { isForbidden, isNotFound } from '../../kube/status-error.ts';
-import type { ClusterClient, ClusterName } from '../../kube/types.ts';
-import { readDocument } from '../../config-file/document.ts';
-import { withoutEmptyKeys } from '../../config-file/merge.ts';
-import { secretText, VALUES_KEY, valuesSecret } from '../../fleet/vcluster.ts';
-import type { Config } from '../../syncer/config/config.ts';
-import { syncedByVcluster } from '../../syncer/config/warnings.ts';
+import type { ClusterName } from '../../kube/types.ts';
+import { readDaemon, type DaemonState } from '../../fleet/hosted/daemon-state.ts';
+import { keysOfVcluster } from '../../fleet/hosted/hosted-vcluster.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
 import { type ExitWith, tell } from '../output/terminal.ts';
 import { knownKind, similarKind, type KnownKind } from '../kind-scope.ts';
 import { formatListing, outputOption, resourceName } from '../output/listing.ts';
-import { type Connection, reaching } from '../../syncer/rehearsal/connection.ts';
-import { commandParts } from './snapshot.ts';
-import { readDaemon, type DaemonState } from './reports.ts';
-import { isReplica } from '../../fleet/replicas.ts';
+import type { Connection } from '../../syncer/rehearsal/connection.ts';
+import { commandParts } from './command-parts.ts';
 import { deleteCreated, planCleanup, type CreatedObject } from '../../syncer/rehearsal/created-objects.ts';
 
 interface CleanupFlags {
@@ -52,7 +46,7 @@ export function define(command: Command, exitWith: ExitWith): void {
 async function cleanup(connection: Connection, flags: CleanupFlags): Promise<number> {
   const { config, clusters, isHosted = false } = connection;
   const { unused: isUnused = false } = flags;
-  const daemon = await reaching('host', () => readDaemon(config, clusters.host, systemClock.now()));
+  const daemon = await readDaemon(config, clusters.host, systemClock.now());
   if (!(isUnused ? isSameConfiguration(daemon) : reportDaemon(daemon, flags))) return 1;
   const kind = flags.kind === undefined ? undefined : knownKind(flags.kind);
   const isWhole = !isUnused && kind === undefined;
@@ -87,14 +81,14 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
 }
 
 /** False after an error: a running daemon would create the copies again. */
-function reportDaemon({ lease }: DaemonState, { dryRun = false }: CleanupFlags): boolean {
+function reportDaemon({ lease, isOfFleet }: DaemonState, { dryRun = false }: CleanupFlags): boolean {
   if (lease === undefined)
     tell(
       'warning: leader election is off, so a running daemon cannot be detected; it would create the copies again, so stop it first',
     );
   if (lease === undefined || lease.holder === '') return true;
   const held = `replica "${lease.holder}" holds Lease "${lease.key}" and would create the copies again`;
-  const what = isReplica(lease.holder)
+  const what = isOfFleet
     ? 'remove the label that selects this vCluster for the fleet first'
     : 'stop all replicas first';
   tell(`${dryRun ? 'warning' : 'error'}: ${held}; ${what}`);
@@ -107,7 +101,7 @@ async function leavesVclusters(
   { config, clusters }: Connection,
   { dryRun = false }: CleanupFlags,
 ): Promise<boolean> {
-  const shared = await syncedByVclusterOf(config, clusters.host);
+  const shared = await keysOfVcluster(config, clusters.host);
   const copied = new Set(deletable.flatMap(({ key }) => key ?? []));
   const keys = [...copied].filter((key) => shared.keys.includes(key)).map((key) => `sync.toHost.${key}`);
   if (keys.length === 0) return true;
@@ -115,24 +109,6 @@ async function leavesVclusters(
     `${dryRun ? 'warning' : 'error'}: ${shared.file} enables ${keys.join(' and ')}, so vCluster would delete the objects of the virtual cluster together with these copies; disable that in vCluster's values first, or leave the copies to vCluster`,
   );
   return dryRun;
-}
-
-/** By the values that vCluster runs with, or where they cannot be read, by those of the configuration. */
-async function syncedByVclusterOf(
-  { name, host: { namespace }, sync, vclusterConfig }: Config,
-  host: ClusterClient,
-): Promise<{ readonly keys: readonly string[]; readonly file: string }> {
-  const key = valuesSecret({ namespace, name });
-  const secret = await reaching('host', () =>
-    host.get(SECRETS, key).catch((error: unknown) => {
-      if (isForbidden(error) || isNotFound(error)) return undefined;
-      throw error;
-    }),
-  );
-  if (secret === undefined) return { keys: sync.syncedByVcluster ?? [], file: vclusterConfig };
-  const file = `Secret "${keyOf(key)}"`;
-  const { value } = readDocument(file, secretText(secret, VALUES_KEY));
-  return { keys: syncedByVcluster(withoutEmptyKeys(value)), file };
 }
 
 /** False after an error: what this configuration does not keep may be in use. */

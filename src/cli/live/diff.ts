@@ -18,11 +18,11 @@ import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
 import { type ExitWith, describeFailure, type Paint, paintFor, tell } from '../output/terminal.ts';
 import { reportUnknownKind, knownKind, nameProblem } from '../kind-scope.ts';
-import { readDaemon } from './reports.ts';
+import { readDaemon } from '../../fleet/hosted/daemon-state.ts';
 import { printObject } from '../output/objects.ts';
 import { withoutBookkeeping } from '../../syncer/translate/bookkeeping.ts';
-import { type Connection, reaching } from '../../syncer/rehearsal/connection.ts';
-import { commandParts } from './snapshot.ts';
+import type { Connection } from '../../syncer/rehearsal/connection.ts';
+import { commandParts } from './command-parts.ts';
 import { describeTermination } from '../../kube/termination.ts';
 import { differences, type Differences } from '../../syncer/rehearsal/differences.ts';
 import type { Change } from '../../syncer/rehearsal/rehearsal.ts';
@@ -66,9 +66,8 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
     tell(`error: ${kind === undefined ? 'object' : printKindName(kind)} "${name}" exists in neither cluster`);
   for (const { resource, key, error, note } of found.failed)
     tell(`failed ${resource.kind} ${key}: ${note ?? describeFailure(error)}`);
-  const { runsOther } = await reaching('host', () =>
-    readDaemon(connection.config, connection.clusters.host, systemClock.now()),
-  );
+  const { config, clusters } = connection;
+  const { runsOther } = await readDaemon(config, clusters.host, systemClock.now());
   if (runsOther) tell('note: the daemon runs another configuration, so it does not make these changes');
   if (found.objection !== undefined)
     tell(`note: copies of objects that are gone are not deleted: ${found.objection}`);

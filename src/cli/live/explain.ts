@@ -1,7 +1,6 @@
 /** `explain`: why one object is, or is not, synced, and what each stage of a sync does with it. */
 
 import type { Command } from 'commander';
-import { systemClock } from '../../base/clock.ts';
 import { TerminalError } from '../../base/errors.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { printKindName, type NamespacedName } from '../../kube/object.ts';
@@ -11,11 +10,10 @@ import type { ExitWith } from '../output/terminal.ts';
 import { plainText, printableJson } from '../../base/excerpt.ts';
 import { formatJson, formatTable, formatOption } from '../output/listing.ts';
 import { knownKind, nameProblem } from '../kind-scope.ts';
-import { readDaemon, readEvents } from './reports.ts';
-import type { ReportedEvent } from '../../syncer/rehearsal/object-status.ts';
-import { type Connection, reaching } from '../../syncer/rehearsal/connection.ts';
+import { readDaemon } from '../../fleet/hosted/daemon-state.ts';
+import type { Connection } from '../../syncer/rehearsal/connection.ts';
 import { explainObject, type Explanation } from '../../syncer/rehearsal/explanation.ts';
-import { commandParts } from './snapshot.ts';
+import { commandParts } from './command-parts.ts';
 import { ageOf } from './status.ts';
 import type { Stages } from '../../syncer/rehearsal/stages.ts';
 
@@ -48,25 +46,11 @@ export function define(command: Command, exitWith: ExitWith): void {
 }
 
 async function explain(connection: Connection, name: string, flags: ExplainFlags): Promise<number> {
-  const { config, clusters } = connection;
   const { output } = flags;
   const kind = flags.kind === undefined ? undefined : knownKind(flags.kind);
   const isHost = flags.host === true;
-  const key = isHost && !name.includes('/') ? `${config.host.namespace}/${name}` : name;
-  const explained = await explainObject(
-    connection,
-    { key, isHost, kind },
-    {
-      ...commandParts(),
-      async reports(virtual) {
-        const nowMs = systemClock.now();
-        const daemon = await reaching('host', () => readDaemon(config, clusters.host, nowMs));
-        const isThere = virtual?.metadata.uid !== undefined;
-        const events = isThere ? await readEvents(clusters.virtual, virtual.metadata.namespace) : new Map();
-        return { ...daemon, events, nowMs };
-      },
-    },
-  );
+  const key = isHost && !name.includes('/') ? `${connection.config.host.namespace}/${name}` : name;
+  const explained = await explainObject(connection, { key, isHost, kind }, { ...commandParts(), readDaemon });
   const { explanation, unreadableWithout: missing } = explained;
   if (missing !== undefined) {
     const sentence = `nothing is synced: rights are missing: ${missing.join(', ')}`;
@@ -125,7 +109,7 @@ function formatExplanation(explanation: Explanation): string {
 }
 
 /** With its age, because what it reports may be over. Events have the line breaks of a note escaped. */
-function eventLine({ reason, note, lastMs }: ReportedEvent, nowMs: number): string {
+function eventLine({ reason, note, lastMs }: Explanation['events'][number], nowMs: number): string {
   const age = ageOf(new Date(lastMs).toISOString(), nowMs);
   return `${reason} ${age} ago: ${note.split(/\n|\\u000a/u)[0] ?? ''}`;
 }

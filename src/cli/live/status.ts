@@ -12,8 +12,8 @@ import { addVclusterOption, virtualNamespace, withConnection } from './hosted.ts
 import { tell, type ExitWith } from '../output/terminal.ts';
 import { formatListing, outputOption, resourceName, type ListedRow } from '../output/listing.ts';
 import { knownKind, reportUnknownKind } from '../kind-scope.ts';
-import { commandParts } from './snapshot.ts';
-import { readDaemon, readEvents } from './reports.ts';
+import { commandParts } from './command-parts.ts';
+import { readDaemon } from '../../fleet/hosted/daemon-state.ts';
 import { readStatus, type StatusRow } from '../../syncer/rehearsal/status-rows.ts';
 
 interface StatusFlags {
@@ -74,17 +74,8 @@ async function status(command: Command, flags: StatusFlags): Promise<number> {
       const text = formatListing(listing, flags.output);
       process.stdout.write(!isFirst && isTable ? text.slice(text.indexOf('\n') + 1) : text);
     };
-    const { config, clusters } = connection;
-    const reports = async () => {
-      const nowMs = systemClock.now();
-      const [events, daemon] = await Promise.all([
-        readEvents(clusters.virtual),
-        readDaemon(config, clusters.host, nowMs),
-      ]);
-      return { events, ...daemon, nowMs };
-    };
     const read = async () => {
-      const { rows, ...world } = await readStatus(connection, { ...commandParts(), reports });
+      const { rows, ...world } = await readStatus(connection, { ...commandParts(), readDaemon });
       return { ...world, rows: chosen(rows, flags, isSelected) };
     };
     const { rows, pathsNeverMatched } = await read();

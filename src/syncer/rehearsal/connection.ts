@@ -35,8 +35,36 @@ interface ConnectOptions extends Pick<ClustersOptions, 'clock' | 'random' | 'ver
   readonly giveUpMs?: number;
 }
 
-/** Rejects with `TerminalError` where a kubeconfig or Secret is missing or a cluster cannot be reached. */
-export async function connect(
+/** Connects for the time of `work`. Rejects with `TerminalError` where a kubeconfig or Secret is missing or a cluster cannot be reached. */
+export async function whileConnected<T>(
+  config: Config,
+  options: ConnectOptions,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  await using connection = await connect(config, options);
+  try {
+    return await work(connection);
+  } catch (error) {
+    throw withPortForward(error, connection);
+  }
+}
+
+/** The URL in vCluster's Secret is that of its Pod or Service, which a laptop does not reach. */
+function withPortForward(error: unknown, { config, clusters }: Connection): unknown {
+  const { name, virtual, host } = config;
+  if (!(error instanceof UnreachableError)) return error;
+  if (error.cluster !== 'virtual' || virtual.secret === '')
+    return withAccess(error, clusters.descriptions[error.cluster]);
+  const access = (['kubeconfig', 'context'] as const)
+    .map((flag) => (host[flag] === '' ? '' : `--${flag} ${host[flag]} `))
+    .join('');
+  const forward = `kubectl ${access}-n ${host.namespace} port-forward service/${name} 8443:443`;
+  const advice = `where it is not reachable, run "${forward}" and pass --virtual-server https://localhost:8443`;
+  const message = `${error.message}; the URL is ${clusters.servers.virtual}: ${advice}`;
+  return new TerminalError(message, { cause: error.cause });
+}
+
+async function connect(
   config: Config,
   { isHosted = false, giveUpMs = COMMAND_GIVES_UP_MS, ...options }: ConnectOptions,
 ): Promise<Connection> {
@@ -101,13 +129,19 @@ export async function listAll(
 }
 
 /** A cluster does not respond. */
-export class UnreachableError extends TerminalError {
+class UnreachableError extends TerminalError {
   readonly cluster: ClusterName;
 
   constructor(cluster: ClusterName, cause: TransportError) {
     super(`cannot connect to the ${cluster} cluster: ${cause.message}`, { cause });
     this.cluster = cluster;
   }
+}
+
+/** Of a cluster that does not respond, the error names what has its URL. */
+export function withAccess(error: unknown, description: string): unknown {
+  if (!(error instanceof UnreachableError)) return error;
+  return new TerminalError(`${error.message}; the URL is that of ${description}`, { cause: error });
 }
 
 /** The failure of a request as an error that the user can act on. */

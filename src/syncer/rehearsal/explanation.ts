@@ -1,5 +1,6 @@
 /** Why one object is, or is not, synced, and what each stage of a sync does with it. */
 
+import { systemClock } from '../../base/clock.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { missingRights } from '../../kube/access-review.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -7,9 +8,10 @@ import { describeRight, requiredRights } from '../rights.ts';
 import { type Connection, reaching } from './connection.ts';
 import { findTarget, type TargetName } from './find-target.ts';
 import { factsOf, type LeaseState, type ReportedEvent } from './object-status.ts';
+import { readEvents } from './reported-events.ts';
 import { rehearseSnapshot, takeSnapshot, type CommandParts, type Snapshot } from './snapshot.ts';
 import { StageRecorder, writesOf, type Stages } from './stages.ts';
-import { rowOf, type ObjectRow, type StatusReports } from './status-rows.ts';
+import { rowOf, type ObjectRow, type ReportingParts } from './status-rows.ts';
 
 export interface Explanation extends ObjectRow {
   /** Undefined for an object that is imported, or is no copy. */
@@ -29,16 +31,11 @@ export interface Explained {
   readonly unreadableWithout: readonly string[] | undefined;
 }
 
-interface ExplainOptions extends CommandParts {
-  /** What running daemons report. `virtual`: the object that Events are about. */
-  readonly reports: (virtual: KubeObject | undefined) => Promise<StatusReports>;
-}
-
 /** Rejects with `TerminalError` where a cluster does not respond, and where objects of several groups have this kind and name. */
 export async function explainObject(
   connection: Connection,
   name: TargetName,
-  { reports, ...parts }: ExplainOptions,
+  { readDaemon, ...parts }: ReportingParts,
 ): Promise<Explained> {
   const missing = await missingOf(connection);
   const snapshot = await snapshotOrMissing(connection, missing, parts);
@@ -50,18 +47,28 @@ export async function explainObject(
   const target = findTarget(plan, name);
   if (target === undefined) return { explanation: undefined, unreadableWithout: undefined };
   const virtual = target.kind === 'object' ? target.plan.seen.virtual : undefined;
-  const { events: all, ...daemon } = await reports(virtual);
-  const events = all.get(virtual?.metadata.uid ?? '') ?? [];
-  const facts = { ...factsOf(plan, daemon), events, missingRights: missing };
+  const nowMs = systemClock.now();
+  const daemon = await readDaemon(config, connection.clusters.host, nowMs);
+  const events = await eventsAbout(virtual, connection);
+  const facts = { ...factsOf(plan, { ...daemon, nowMs }), events, missingRights: missing };
   const explanation = {
     ...rowOf(target, facts, config),
     stages: target.kind === 'object' ? await recorder.stagesOf(target.plan) : undefined,
     write: target.kind === 'other' ? [] : writesOf(target.plan.changes),
     events,
     lease: daemon.lease,
-    nowMs: daemon.nowMs,
+    nowMs,
   };
   return { explanation, unreadableWithout: undefined };
+}
+
+async function eventsAbout(
+  object: KubeObject | undefined,
+  { clusters }: Connection,
+): Promise<readonly ReportedEvent[]> {
+  const { uid, namespace } = object?.metadata ?? {};
+  if (uid === undefined) return [];
+  return (await readEvents(clusters.virtual, namespace)).get(uid) ?? [];
 }
 
 /** Rights that the daemon needs and that the user of this command does not have. */

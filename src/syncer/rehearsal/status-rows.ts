@@ -1,6 +1,8 @@
 /** What a list of the state of a sync says of each object: its names on both sides, its state, its address, its last change. */
 
+import { systemClock } from '../../base/clock.ts';
 import { parseKey, type KubeObject, type NamespacedName, type StringMap } from '../../kube/object.ts';
+import type { ClusterClient } from '../../kube/types.ts';
 import type { Config } from '../config/config.ts';
 import type { CopyAddress } from '../kinds/kind.ts';
 import { FIELD_MANAGER } from '../translate/bookkeeping.ts';
@@ -17,6 +19,7 @@ import {
 } from './object-status.ts';
 import type { ObjectPlan, ReferencePlan } from './rehearsal.ts';
 import type { Connection } from './connection.ts';
+import { readEvents, type ReportedEvents } from './reported-events.ts';
 import { planWorld, type CommandParts, type WorldPlan } from './snapshot.ts';
 
 export interface StatusRow {
@@ -42,9 +45,13 @@ export type Target =
   | ({ readonly kind: 'other' } & OtherObject);
 
 export interface StatusReports extends DaemonFacts {
-  /** By uid of the object that they are about, the latest first. */
-  readonly events: ReadonlyMap<string, StatusFacts['events']>;
+  readonly events: ReportedEvents;
   readonly nowMs: number;
+}
+
+/** With what running daemons say of the whole sync, which is known above the sync of one virtual cluster. */
+export interface ReportingParts extends CommandParts {
+  readonly readDaemon: (config: Config, host: ClusterClient, nowMs: number) => Promise<DaemonFacts>;
 }
 
 interface WorldStatus {
@@ -55,10 +62,16 @@ interface WorldStatus {
 /** Reads both clusters, and then what running daemons report. */
 export async function readStatus(
   connection: Connection,
-  { reports, ...parts }: CommandParts & { readonly reports: () => Promise<StatusReports> },
+  { readDaemon, ...parts }: ReportingParts,
 ): Promise<WorldStatus> {
+  const { config, clusters } = connection;
   const plan = await planWorld(connection, parts);
-  return { rows: rowsOf(plan, await reports()), pathsNeverMatched: plan.pathsNeverMatched };
+  const nowMs = systemClock.now();
+  const [events, daemon] = await Promise.all([
+    readEvents(clusters.virtual),
+    readDaemon(config, clusters.host, nowMs),
+  ]);
+  return { rows: rowsOf(plan, { ...daemon, events, nowMs }), pathsNeverMatched: plan.pathsNeverMatched };
 }
 
 /** Synced objects first, then referenced objects. */

@@ -1,7 +1,8 @@
 /** The deadline for connecting ends with it: what a command reads afterwards takes as long as it takes. */
 
 import { expect, test } from 'vitest';
-import { commandParts, connect } from '../../../src/cli/live/snapshot.ts';
+import { commandParts } from '../../../src/cli/live/command-parts.ts';
+import { whileConnected } from '../../../src/syncer/rehearsal/connection.ts';
 import { planWorld } from '../../../src/syncer/rehearsal/snapshot.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
@@ -40,8 +41,10 @@ async function slowWorld() {
 test('of a command', async () => {
   const { world, config } = await slowWorld();
   await using _ = world;
-  await using connection = await connect({ config }, GIVE_UP_MS);
-  const { objects } = await planWorld(connection, commandParts());
+  const parts = { clock: systemClock, random: systemRandom, version: '0', giveUpMs: GIVE_UP_MS };
+  const { objects } = await whileConnected(config, parts, (connection) =>
+    planWorld(connection, commandParts()),
+  );
   expect(objects.map(({ key }) => key)).toEqual(['default/web']);
 });
 

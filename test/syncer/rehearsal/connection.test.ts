@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { listAll, reaching, type Connection } from '../../../src/syncer/rehearsal/connection.ts';
-import { commandParts } from '../../../src/cli/live/snapshot.ts';
+import { commandParts } from '../../../src/cli/live/command-parts.ts';
 import { takeSnapshot } from '../../../src/syncer/rehearsal/snapshot.ts';
 import { ENDPOINTS, NAMESPACES, type Resource } from '../../../src/kube/object.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { findTarget } from '../../../src/syncer/rehearsal/find-target.ts';
 import type { Target } from '../../../src/syncer/rehearsal/status-rows.ts';
-import { commandParts } from '../../../src/cli/live/snapshot.ts';
+import { commandParts } from '../../../src/cli/live/command-parts.ts';
 import { rehearseSnapshot } from '../../../src/syncer/rehearsal/snapshot.ts';
 import { knownKind } from '../../../src/cli/kind-scope.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';

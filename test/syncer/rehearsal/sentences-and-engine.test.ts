@@ -7,7 +7,7 @@ import { qualifiedPlural } from '../../../src/kube/memory-cluster.ts';
 import { isTerminating, keyOf, objectKey, type KubeObject } from '../../../src/kube/object.ts';
 import { knownKind } from '../../../src/cli/kind-scope.ts';
 import { findTarget } from '../../../src/syncer/rehearsal/find-target.ts';
-import { commandParts } from '../../../src/cli/live/snapshot.ts';
+import { commandParts } from '../../../src/cli/live/command-parts.ts';
 import { rehearseSnapshot } from '../../../src/syncer/rehearsal/snapshot.ts';
 import type { Config } from '../../../src/syncer/config/config.ts';
 import { SYNCED_KEYS } from '../../../src/syncer/kinds/synced-kinds.ts';

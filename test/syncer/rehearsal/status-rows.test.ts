@@ -1,7 +1,7 @@
 /** The rows of `status`: which objects, what each is on the host, and when either side changed last. */
 
 import { describe, expect, test } from 'vitest';
-import { commandParts } from '../../../src/cli/live/snapshot.ts';
+import { commandParts } from '../../../src/cli/live/command-parts.ts';
 import { rehearseSnapshot } from '../../../src/syncer/rehearsal/snapshot.ts';
 import { rowsOf, type StatusReports, type StatusRow } from '../../../src/syncer/rehearsal/status-rows.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';

@@ -1,51 +1,32 @@
-/** What running daemons reported: Events on virtual objects, and the Lease that one replica holds, with the configuration in use. */
+/** Whether a daemon is in charge of a vCluster, by the Lease that one replica holds, with the configuration in use; of a member of a fleet also why it is not synced. */
 
-import { textAt, isJsonObject, ownValue, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { configurationHash, type Config } from '../../syncer/config/config.ts';
-import { noteOf } from '../../fleet/member-note.ts';
-import { isReplica } from '../../fleet/replicas.ts';
-import { FLEET } from '../../fleet/vcluster.ts';
-import { asJson, EVENTS, keyOf, type KubeObject } from '../../kube/object.ts';
+import { textAt, isJsonObject, ownValue, type JsonValue } from '../../base/json.ts';
 import { LEASES } from '../../kube/lease.ts';
+import { keyOf, type KubeObject } from '../../kube/object.ts';
 import { ignoreNotFound, isForbidden, isNotFound, StatusError } from '../../kube/status-error.ts';
 import type { ClusterClient } from '../../kube/types.ts';
+import { configurationHash, type Config } from '../../syncer/config/config.ts';
 import { CONFIGURATION, leaseName } from '../../syncer/leadership.ts';
-import type { DaemonFacts, ReportedEvent } from '../../syncer/rehearsal/object-status.ts';
-import { listAll } from '../../syncer/rehearsal/connection.ts';
-
-const CONTROLLER = 'endpoint-syncer/controller';
-
-/** Events by uid of the object that they are about, the latest first. */
-export type ReportedEvents = ReadonlyMap<string, readonly ReportedEvent[]>;
-
-/** All that may be read; a user without the right to list Events sees none. */
-export async function readEvents(virtual: ClusterClient, namespace = ''): Promise<ReportedEvents> {
-  let events: KubeObject[];
-  try {
-    events = await listAll(virtual, EVENTS, [namespace]);
-  } catch {
-    return new Map();
-  }
-  const ours = events.map(asJson).filter((event) => textAt(event, 'reportingController') === CONTROLLER);
-  const byUid = Map.groupBy(ours, (event) => textAt(event, 'regarding', 'uid'));
-  return new Map(
-    [...byUid].map(([uid, of]) => [uid, of.map(reportedEvent).toSorted((a, b) => b.lastMs - a.lastMs)]),
-  );
-}
-
-function reportedEvent(event: JsonObject): ReportedEvent {
-  const [type, reason, note] = [textAt(event, 'type'), textAt(event, 'reason'), textAt(event, 'note')];
-  const times = [['series', 'lastObservedTime'], ['deprecatedLastTimestamp'], ['eventTime']];
-  return { type, reason, note, lastMs: Math.max(...times.map((path) => timeOf(valueAt(event, path)))) };
-}
+import { reaching } from '../../syncer/rehearsal/connection.ts';
+import type { DaemonFacts } from '../../syncer/rehearsal/object-status.ts';
+import { noteOf } from '../member-note.ts';
+import { isReplica } from '../replicas.ts';
+import { FLEET } from '../vcluster.ts';
 
 export interface DaemonState extends DaemonFacts {
   readonly fleetNote: string | undefined;
+  /** A replica of a fleet holds the Lease. */
+  readonly isOfFleet: boolean;
   /** The Lease; undefined: no daemon has created it, or this user may not read it. */
   readonly object: KubeObject | undefined;
 }
 
-export async function readDaemon(config: Config, client: ClusterClient, nowMs: number): Promise<DaemonState> {
+/** Rejects with `TerminalError` where the host does not respond, or the Lease may not be read. */
+export function readDaemon(config: Config, host: ClusterClient, nowMs: number): Promise<DaemonState> {
+  return reaching('host', () => daemonState(config, host, nowMs));
+}
+
+async function daemonState(config: Config, client: ClusterClient, nowMs: number): Promise<DaemonState> {
   const { name, host, leaderElection } = config;
   const place = { namespace: host.namespace, name: leaseName(name) };
   const object = await client.get(LEASES, place).catch((error: unknown) => {
@@ -61,6 +42,7 @@ export async function readDaemon(config: Config, client: ClusterClient, nowMs: n
     lease: leaderElection.enabled || holder !== '' ? { key: keyOf(place), holder } : undefined,
     runsOther: isInCharge && published !== configurationHash(config),
     fleetNote: await readFleetNote(object, client, nowMs),
+    isOfFleet: isReplica(holder),
     object,
   };
 }

@@ -4,10 +4,8 @@
  */
 
 import { TerminalError } from '../../base/errors.ts';
+import { configurationTextHash } from '../../config-file/source-file.ts';
 import type { ConfigText } from '../../shared-config/layers.ts';
-import { configurationTextHash } from '../config/files.ts';
-import { isReplica } from '../../fleet/replicas.ts';
-import { FLEET } from '../../fleet/vcluster.ts';
 import { LEASES } from '../../kube/lease.ts';
 import { CONFIG_MAPS, objectKey, SECRETS, type KubeObject, type Resource } from '../../kube/object.ts';
 import { stringMapOf } from '../../kube/string-map.ts';
@@ -16,6 +14,8 @@ import type { ClusterClient } from '../../kube/types.ts';
 import { CONFIGURATION_TEXT } from '../../syncer/leadership.ts';
 import { hasBookkeeping } from '../../syncer/translate/bookkeeping.ts';
 import { listAll } from '../../syncer/rehearsal/connection.ts';
+import { isReplica } from '../replicas.ts';
+import { FLEET } from '../vcluster.ts';
 
 /** The namespace of the fleet that syncs, or has synced, the vCluster of this Lease; '' if none has. The owner of its namespace can write it, a tenant cannot. */
 export function fleetOf(lease: KubeObject | undefined): string {

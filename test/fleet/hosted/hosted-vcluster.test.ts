@@ -2,12 +2,12 @@
 
 import { beforeEach, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { configurationInUse, HostedVcluster } from '../../../src/cli/live/hosted.ts';
-import { configurationTextHash } from '../../../src/cli/config/files.ts';
+import { configurationInUse, type LiveConfig } from '../../../src/cli/live/hosted.ts';
+import { configurationTextHash } from '../../../src/config-file/source-file.ts';
 import { MemoryCluster } from '../../../src/kube/memory-cluster.ts';
 import { parseKey, type ObjectMeta } from '../../../src/kube/object.ts';
-import type { LiveConfig } from '../../../src/cli/live/snapshot.ts';
-import { LimitedClient } from './limited-client.ts';
+import { HostedVcluster } from '../../../src/fleet/hosted/hosted-vcluster.ts';
+import { LimitedClient } from '../../cli/live/limited-client.ts';
 
 const OFF = 'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: false}}}';
 const FLEET =
@@ -181,7 +181,7 @@ function read(
     sets,
   };
   return configurationInUse(
-    new HostedVcluster({ host: client, description: 'context x' }, 'one', 'team-a'),
+    new HostedVcluster({ host: client, description: 'context x' }, { namespace: 'team-a', name: 'one' }),
     input,
   );
 }

@@ -1,13 +1,12 @@
-/** What running daemons reported, as the commands read it: Events, and who is in charge by the Leases. */
+/** Which daemon is in charge of a virtual cluster by the Leases, as the commands read it. */
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import { readDaemon, readEvents } from '../../../src/cli/live/reports.ts';
+import { readDaemon } from '../../../src/fleet/hosted/daemon-state.ts';
 import { configurationHash } from '../../../src/syncer/config/config.ts';
 import { MemoryClient, MemoryCluster } from '../../../src/kube/memory-cluster.ts';
 import { LEASES } from '../../../src/kube/lease.ts';
-import { EVENTS } from '../../../src/kube/object.ts';
-import { LimitedClient } from './limited-client.ts';
-import { configOf } from './memory-clusters.ts';
+import { LimitedClient } from '../../cli/live/limited-client.ts';
+import { configOf } from '../../cli/live/memory-clusters.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 const CONFIG = configOf('endpointSyncer: {name: vc, host: {namespace: ns}, leaderElection: {enabled: true}}');
@@ -119,38 +118,5 @@ describe('the replica of a fleet', () => {
     await lease(OWN, { holder: replica, annotations: { 'endpoint-syncer/fleet': 'fleet' } });
     const limited = new LimitedClient(cluster, 'fleet/leases');
     expect(await readDaemon(CONFIG, limited, NOW)).toMatchObject({ lease: { holder: replica } });
-  });
-});
-
-describe('Events', () => {
-  const time = (seconds: number): string => new Date(NOW + seconds * 1000).toISOString();
-
-  async function event(name: string, uid: string, more: Record<string, string | object>): Promise<void> {
-    const reportingController = 'endpoint-syncer/controller';
-    const content = { reportingController, type: 'Warning', reason: name, note: 'n', regarding: { uid } };
-    await client.create(EVENTS, { metadata: { name, namespace: 'ns' }, ...content, ...more });
-  }
-
-  test('are found by the object, the one that occurred last first', async () => {
-    await event('old', 'one', { eventTime: time(1) });
-    await event('repeated', 'one', { eventTime: time(0), series: { count: 2, lastObservedTime: time(9) } });
-    await event('converted', 'one', { deprecatedLastTimestamp: time(5) });
-    await event('timeless', 'one', { eventTime: 'never' });
-    await event('other', 'two', { eventTime: time(3) });
-    await event('foreign', 'one', { eventTime: time(7), reportingController: 'kubelet' });
-    const events = await readEvents(client);
-    const reasons = (uid: string) => events.get(uid)?.map(({ reason, lastMs }) => [reason, lastMs]);
-    expect(reasons('one')).toEqual([
-      ['repeated', NOW + 9000],
-      ['converted', NOW + 5000],
-      ['old', NOW + 1000],
-      ['timeless', 0],
-    ]);
-    expect(reasons('two')).toEqual([['other', NOW + 3000]]);
-  });
-
-  test('that may not be listed are none', async () => {
-    await event('a', 'one', {});
-    expect(await readEvents(new LimitedClient(cluster, 'events'))).toEqual(new Map());
   });
 });
