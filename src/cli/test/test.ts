@@ -22,7 +22,7 @@ import {
 } from '../output/terminal.ts';
 import { apiDefaults } from '../offline/api-defaults.ts';
 import { FileSync } from '../../syncer/rehearsal/files.ts';
-import { CoverageRun, missed, type PatchCoverage } from '../../syncer/rehearsal/coverage.ts';
+import type { PatchCoverage } from '../../syncer/rehearsal/coverage.ts';
 import { runCase, type CaseRun, type Mismatch } from './run-case.ts';
 import { findTestFiles, readTestFile, type TestFile } from './test-file.ts';
 import { updatedText } from './update.ts';
@@ -85,11 +85,8 @@ async function runFiles(files: readonly TestFile[], flags: TestFlags): Promise<n
   for (const [config, of] of Map.groupBy(files, (file) => file.config)) {
     const { config: given } = await loadConfig({ file: config, env: {}, flags: {} });
     const loaded = withHostNamespace(given);
-    const covered = flags.coverage === true ? new CoverageRun() : undefined;
-    await using sync = new FileSync({
-      admit: apiDefaults(),
-      ...(covered && { createPipeline: covered.createPipeline }),
-    });
+    const isCovered = flags.coverage === true;
+    await using sync = new FileSync({ admit: apiDefaults(), isCovered });
     for (const file of of) {
       const runs: CaseRun[] = [];
       for (const test of file.cases) {
@@ -105,7 +102,7 @@ async function runFiles(files: readonly TestFile[], flags: TestFlags): Promise<n
       }
       if (flags.update === true) await update(file, runs);
     }
-    if (covered !== undefined) coverage.push({ config, patches: await covered.report(loaded) });
+    if (isCovered) coverage.push({ config, patches: await sync.coverage(loaded) });
   }
   const report = { cases: results, coverage: flags.coverage === true ? coverage : undefined };
   progress[Symbol.dispose]();
@@ -252,6 +249,29 @@ function coverageText(coverage: readonly FileCoverage[]): string {
   const verdict =
     gaps.length === 0 ? 'every entry and branch was exercised\n' : `not exercised:\n${gaps.join('')}`;
   return `\n${formatTable([heading, ...rows])}${verdict}`;
+}
+
+/** One line for each patch, direction and branch that no case covers. `isKindNamed`: more than one kind has patches, so an index alone is ambiguous. */
+function missed(
+  { kind, index, path, directions, filterBranches }: PatchCoverage,
+  isKindNamed: boolean,
+): string[] {
+  const entry = `${isKindNamed ? `${kind} ` : ''}patches[${index}]`;
+  const name = `${entry} ${path === '' ? '(the whole object)' : path}`;
+  if (directions.every(({ matches }) => matches === 0)) return [`${name}: never matched`];
+  const ofFilters = filterBranches
+    .filter(({ isTaken }) => !isTaken)
+    .map(
+      ({ line, column, text }) => `${name}: branch of the filter never taken at ${line}:${column}: ${text}`,
+    );
+  const ofDirections = directions.flatMap(({ direction, matches, branches }) => {
+    const way = direction === 'toHost' ? 'virtual to host' : 'host to virtual';
+    if (matches === 0) return [`${name}: never matched ${way}`];
+    return branches
+      .filter(({ isTaken }) => !isTaken)
+      .map(({ line, column, text }) => `${name}: ${way}, branch never taken at ${line}:${column}: ${text}`);
+  });
+  return [...ofFilters, ...ofDirections];
 }
 
 /** The patches of all configurations are listed together, so one of them with several kinds is enough. */

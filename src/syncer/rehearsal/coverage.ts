@@ -1,4 +1,4 @@
-/** What the cases of one configuration cover: entries, their directions, and the branches of their expressions. */
+/** What the objects of runs with one configuration cover: entries, their directions, and the branches of their expressions. */
 
 import { systemClock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
@@ -32,14 +32,14 @@ export interface PatchCoverage {
 
 interface DirectionCoverage {
   readonly direction: Direction;
-  /** Values that the entry matched, over all cases; of a reference, those that name something. */
+  /** Values that the entry matched, over all runs; of a reference, those that name something. */
   readonly matches: number;
   readonly branches: readonly BranchCoverage[];
 }
 
 type BranchCoverage = Branch & { readonly isTaken: boolean };
 
-/** Records every application of the pipelines while the cases run, and traces them afterwards. */
+/** Records every application of the pipelines during the runs, and traces them afterwards. */
 export class CoverageRun {
   readonly #applications: Application[] = [];
 
@@ -155,27 +155,4 @@ function recording(evaluator: Evaluator, requests: EvaluateRequest[]): Evaluator
       return evaluator.evaluate(request);
     },
   };
-}
-
-/** One line for each patch, direction and branch that no case covers. `isKindNamed`: more than one kind has patches, so an index alone is ambiguous. */
-export function missed(
-  { kind, index, path, directions, filterBranches }: PatchCoverage,
-  isKindNamed: boolean,
-): string[] {
-  const entry = `${isKindNamed ? `${kind} ` : ''}patches[${index}]`;
-  const name = `${entry} ${path === '' ? '(the whole object)' : path}`;
-  if (directions.every(({ matches }) => matches === 0)) return [`${name}: never matched`];
-  const ofFilters = filterBranches
-    .filter(({ isTaken }) => !isTaken)
-    .map(
-      ({ line, column, text }) => `${name}: branch of the filter never taken at ${line}:${column}: ${text}`,
-    );
-  const ofDirections = directions.flatMap(({ direction, matches, branches }) => {
-    const way = direction === 'toHost' ? 'virtual to host' : 'host to virtual';
-    if (matches === 0) return [`${name}: never matched ${way}`];
-    return branches
-      .filter(({ isTaken }) => !isTaken)
-      .map(({ line, column, text }) => `${name}: ${way}, branch never taken at ${line}:${column}: ${text}`);
-  });
-  return [...ofFilters, ...ofDirections];
 }

@@ -48,6 +48,7 @@ import {
   resourceOf,
   type FileWorld,
 } from './file-world.ts';
+import { CoverageRun, type PatchCoverage } from './coverage.ts';
 import { KeptSandbox, type KindPipeline } from './pipelines.ts';
 import { roundTrips, type RoundTrip } from './round-trip.ts';
 
@@ -102,7 +103,8 @@ export interface RenderedWorld {
 interface FileSyncOptions {
   /** What an API server makes of an object that is written. */
   readonly admit: NonNullable<RehearsalInput['admit']>;
-  readonly createPipeline?: RehearsalInput['createPipeline'];
+  /** Records for {@link FileSync.coverage} what patches run on. */
+  readonly isCovered?: boolean;
 }
 
 interface RunOptions {
@@ -116,11 +118,13 @@ interface RunOptions {
 
 /** Syncs objects of files, in one direction at a time. Keeps one sandbox for all runs of the same settings; runs are one after another. */
 export class FileSync implements AsyncDisposable {
-  readonly #options: FileSyncOptions;
+  readonly #admit: FileSyncOptions['admit'];
+  readonly #covered: CoverageRun | undefined;
   readonly #sandbox = new KeptSandbox();
 
-  constructor(options: FileSyncOptions) {
-    this.#options = options;
+  constructor({ admit, isCovered = false }: FileSyncOptions) {
+    this.#admit = admit;
+    this.#covered = isCovered ? new CoverageRun() : undefined;
   }
 
   /** Objects without a namespace are in the default one of their cluster, as for kubectl. */
@@ -134,9 +138,9 @@ export class FileSync implements AsyncDisposable {
     const traces = new Map<string, ObjectTrace>();
     const render = direction === 'toHost' ? renderToHost : renderToVirtual;
     const { pipelines, ...result } = await render(world, config, {
-      ...this.#options,
+      admit: this.#admit,
       createSandbox: (parts) => this.#sandbox.open(parts),
-      ...(isTraced && { createPipeline: tracing(direction, traces) }),
+      createPipeline: isTraced ? tracing(direction, traces) : this.#covered?.createPipeline,
       progress: (done) => progress?.(done, own.length),
     });
     const isStopped = [...traces.values()].some(({ patches }) =>
@@ -155,6 +159,11 @@ export class FileSync implements AsyncDisposable {
       traces: [...traces.values()],
       roundTrips: checksRoundTrip ? await roundTrips(world.virtual, copies, pipelines) : [],
     };
+  }
+
+  /** Of the patches of the configuration with which all runs were; empty without `isCovered`. */
+  async coverage(config: Config): Promise<readonly PatchCoverage[]> {
+    return (await this.#covered?.report(config)) ?? [];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -185,7 +194,10 @@ function settingWithout(object: KubeObject, config: Config): string | undefined 
   return resource && disablingSetting(config, resource);
 }
 
-interface RenderOptions extends FileSyncOptions, Pick<RehearsalInput, 'createSandbox' | 'progress'> {}
+interface RenderOptions
+  extends Pick<FileSyncOptions, 'admit'>, Pick<RehearsalInput, 'createSandbox' | 'progress'> {
+  readonly createPipeline: RehearsalInput['createPipeline'];
+}
 
 interface RenderedFiles extends Pick<RenderedWorld, 'rendered' | 'events' | 'notes' | 'missing'> {
   readonly pipelines: readonly KindPipeline[];
