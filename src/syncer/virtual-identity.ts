@@ -5,17 +5,16 @@ import type { Clock } from '../base/clock.ts';
 import type { CheckResult } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Config } from './config/config.ts';
-import { LEASES, leaseWith } from '../kube/lease.ts';
+import { LEASES } from '../kube/lease.ts';
 import { NAMESPACES, type KubeObject, type NamespacedName, type Resource } from '../kube/object.ts';
-import { ignoreNotFound, isForbidden, isNotFound } from '../kube/status-error.ts';
+import { isForbidden, isNotFound } from '../kube/status-error.ts';
 import type { ClusterClient, ClusterName, EventRecorder } from '../kube/types.ts';
 import { leaseName, type Leadership } from './leadership.ts';
 import type { SyncSeries } from './metrics/sync-series.ts';
-import { FIELD_MANAGER } from './translate/bookkeeping.ts';
 
 /** Annotation of the Lease: the uid of the namespace kube-system of the virtual cluster that the copies are of. */
 export const VIRTUAL_CLUSTER = 'endpoint-syncer/virtual-cluster';
-/** Annotation of the Lease, which {@link adoptCopies} writes: the same of the cluster that the copies may be of from now on. */
+/** Annotation of the Lease, which `adopt` writes: the same of the cluster that the copies may be of from now on. */
 export const ADOPTED = 'endpoint-syncer/adopted-virtual-cluster';
 
 /** Every cluster has this namespace, and its uid is that of no other one. */
@@ -124,27 +123,6 @@ export class VirtualIdentity {
       logger.info({}, 'copies of objects that are gone are deleted again');
     return objection;
   }
-}
-
-/** Records on the Lease, whose name is the result, that the copies may be of this virtual cluster. Undefined: it may not be told from others. */
-export async function adoptCopies(
-  { name, host }: Config,
-  clusters: Readonly<Record<ClusterName, ClusterClient>>,
-  reaching: <T>(cluster: ClusterName, request: () => Promise<T>) => Promise<T>,
-): Promise<NamespacedName | undefined> {
-  const namespace = await reaching('virtual', () => readIfAllowed(clusters.virtual, NAMESPACES, KUBE_SYSTEM));
-  const uid = namespace?.metadata.uid;
-  if (uid === undefined) return undefined;
-  const place = { namespace: host.namespace, name: leaseName(name) };
-  const lease = await reaching('host', () => ignoreNotFound(clusters.host.get(LEASES, place)));
-  const wanted = leaseWith(lease, place, { [ADOPTED]: uid });
-  const options = { fieldManager: FIELD_MANAGER };
-  await reaching('host', () =>
-    lease === undefined
-      ? clusters.host.create(LEASES, wanted, options)
-      : clusters.host.update(LEASES, wanted, options),
-  );
-  return place;
 }
 
 /** Undefined if it does not exist, or may not be read. */

@@ -3,19 +3,19 @@
 import type { Command } from 'commander';
 import { TerminalError } from '../../base/errors.ts';
 import { keyOf } from '../../kube/object.ts';
-import { adoptCopies } from '../../syncer/virtual-identity.ts';
+import { adoptCopies } from '../../syncer/rehearsal/adoption.ts';
 import { addConfigOptions } from '../config-options.ts';
 import type { ExitWith } from '../output/terminal.ts';
 import { withConnection } from './hosted.ts';
-import { reaching, type Connection } from '../../syncer/rehearsal/connection.ts';
+import type { Connection } from '../../syncer/rehearsal/connection.ts';
 
 export function define(command: Command, exitWith: ExitWith): void {
   addConfigOptions(command);
   command.action(() => exitWith(() => withConnection(command, adopt)));
 }
 
-async function adopt({ config, clusters }: Connection): Promise<number> {
-  const lease = await adoptCopies(config, clusters, reaching);
+async function adopt(connection: Connection): Promise<number> {
+  const lease = await adoptCopies(connection);
   if (lease === undefined)
     throw new TerminalError(
       'the namespace kube-system of the virtual cluster may not be read, which tells it from others; grant the right that ' +
