@@ -2,17 +2,14 @@
 
 import type { Logger } from '../base/logger.ts';
 import type { Config } from '../syncer/config/config.ts';
-import { CachingDiscovery } from '../kube/discovery.ts';
 import { LEASES } from '../kube/lease.ts';
 import { asJson, keyOf, type KubeObject, type NamespacedName, type Resource } from '../kube/object.ts';
 import { textAt } from '../base/json.ts';
 import { ignoreNotFound, isNotFound } from '../kube/status-error.ts';
 import type { ClusterClient } from '../kube/types.ts';
-import { TerminalError } from '../base/errors.ts';
 import { leaseName } from '../syncer/leadership.ts';
-import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';
 import { FIELD_MANAGER } from '../syncer/translate/bookkeeping.ts';
-import { importedKinds, listRecordedCopies, type ImportedKind } from '../syncer/recorded-copies.ts';
+import { recordedCopies } from '../syncer/recorded-copies.ts';
 import { FLEET } from './vcluster.ts';
 
 export interface RemovalOptions {
@@ -27,29 +24,13 @@ export interface RemovalOptions {
   readonly signal: AbortSignal;
 }
 
-/** Of the records of copies, which a user may write: more than any vCluster imports objects of. */
-const KINDS_MAX = 64;
-
 /** Resolves when nothing of them is left in their namespace. Rejects as the requests do; a repetition removes the rest. */
 export async function removeCopies(options: RemovalOptions): Promise<void> {
-  const { client, configs, logger, namespace, signal } = options;
-  const kinds = new Map<string, ImportedKind>();
+  const { configs, logger, namespace, signal } = options;
   const deleted = new Map<Config, number>(configs.map((config) => [config, 0]));
-  const remove = async (resource: Resource): Promise<void> => {
-    for (const [copy, config] of await listRecordedCopies(client, resource, options)) {
-      for (const kind of importedKinds(copy)) if (kinds.size < KINDS_MAX) kinds.set(kind.id, kind);
-      const isGone = await isDeleted(resource, copy, { ...options, client: options.clientOf(config) });
-      if (isGone) deleted.set(config, (deleted.get(config) ?? 0) + 1);
-    }
-  };
-  for (const resource of SYNCABLE_RESOURCES) await remove(resource);
-  const discovery = new CachingDiscovery(client);
-  for (const { apiVersion, kind } of kinds.values()) {
-    try {
-      await remove(await discovery.resolveNamespaced(apiVersion, kind, { signal }));
-    } catch (error) {
-      if (!(error instanceof TerminalError)) throw error; // it is not served any more, so nothing of it is left
-    }
+  for await (const { resource, copy, config } of recordedCopies(options)) {
+    const isGone = await isDeleted(resource, copy, { signal, client: options.clientOf(config) });
+    if (isGone) deleted.set(config, (deleted.get(config) ?? 0) + 1);
   }
   for (const [config, copies] of deleted) {
     await removeLease(config, { signal, client: options.clientOf(config) });
