@@ -6,11 +6,11 @@ import type { JsonObject, JsonValue } from '../base/json.ts';
 import { loadConfig } from './config/load.ts';
 import type { Config } from '../syncer/config/config.ts';
 import type { ClusterName } from '../kube/types.ts';
-import { fleetRights, memberRights } from '../fleet/rights.ts';
+import { rightsToGrant } from '../fleet/granted-rights.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 import { type ExitWith, usageError, tell } from './output/terminal.ts';
-import { allRights, openKinds } from '../syncer/rehearsal/all-rights.ts';
-import { companionRights, type Right } from '../syncer/rights.ts';
+import { openKinds } from '../syncer/rehearsal/all-rights.ts';
+import type { Right } from '../syncer/rights.ts';
 
 interface RbacOptions {
   readonly cluster?: ClusterName;
@@ -106,10 +106,7 @@ interface Grant {
 
 /** One grant for each cluster and namespace; `config` names the host namespace. */
 function neededGrants(config: Config): readonly Grant[] {
-  const rights = config.fleet.enabled
-    ? [...fleetRights(config), ...memberRights(config), ...companionRights(config, false)]
-    : allRights(config);
-  const grants = Map.groupBy(rights, ({ cluster, namespace }) => `${cluster} ${namespace}`);
+  const grants = Map.groupBy(rightsToGrant(config), ({ cluster, namespace }) => `${cluster} ${namespace}`);
   return [...grants.values()].flatMap((of) =>
     of.slice(0, 1).map(({ cluster, namespace }) => ({ cluster, namespace, rules: rulesOf(of) })),
   );
