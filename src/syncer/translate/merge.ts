@@ -26,6 +26,7 @@ import {
   hasIncoming,
   NO_ROOM,
   recordOf,
+  withoutRevision,
   type LastSynced,
   type SyncedSection,
 } from './last-synced.ts';
@@ -387,14 +388,20 @@ function hostAnnotations(
   delete annotations[MANAGED_ANNOTATIONS];
   const { text, list } = fittingBookkeeping(record, printManagedAnnotations(managed), annotations);
   if (list !== undefined) annotations[MANAGED_ANNOTATIONS] = list;
-  const isSame = before !== undefined && isSameRecord(record, before);
-  annotations[LAST_SYNCED] = isSame && !isFlowingBack ? (actual[LAST_SYNCED] ?? text) : text;
+  const held = actual[LAST_SYNCED];
+  const isSame = held !== undefined && before !== undefined && isSameRecord(record, before, [text, held]);
+  annotations[LAST_SYNCED] = isSame && !isFlowingBack ? held : text;
   return annotations;
 }
 
 /** True if only the version of the virtual object differs, that of the rules, or what has arrived there, which does not justify a write; nor does
  * what a later program has added. */
-function isSameRecord(now: LastSynced, before: LastSynced): boolean {
+function isSameRecord(
+  now: LastSynced,
+  before: LastSynced,
+  [text, textBefore]: readonly [string, string],
+): boolean {
+  if (withoutRevision(text) === withoutRevision(textBefore)) return true;
   const record = {
     ...now,
     revision: before.revision,
