@@ -7,9 +7,11 @@ import type { StringMap } from './object.ts';
 export function stringMapOf(value: unknown): Readonly<StringMap> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return {};
   const members = value as Readonly<Record<string, unknown>>; // raw JSON from either cluster
-  const isString = (key: string): boolean => typeof members[key] === 'string';
-  const keys = Object.keys(members);
-  return keys.every(isString) ? (members as StringMap) : pick(members as StringMap, isString);
+  // No list of keys: a dozen maps are looked at for each object.
+  for (const key in members)
+    if (typeof members[key] !== 'string')
+      return pick(members as StringMap, (one) => typeof members[one] === 'string');
+  return members as StringMap;
 }
 
 export function pick(map: StringMap, isWanted: (key: string, value: string) => boolean): StringMap {
@@ -22,7 +24,7 @@ export function rekeyed(
   newKey: (key: string, value: string) => string | undefined,
 ): StringMap {
   const result: StringMap = {};
-  for (const key of Object.keys(map)) {
+  for (const key in map) {
     const value = map[key] ?? '';
     const renamed = newKey(key, value);
     if (renamed !== undefined) setOwn(result, renamed, value);
