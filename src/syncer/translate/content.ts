@@ -124,13 +124,18 @@ export function metadataEquals(wanted: ObjectMeta, actual: ObjectMeta): boolean 
 
 /** Everything besides metadata and the type; null, an empty list and a missing member are the same. */
 export function contentEquals(wanted: KubeObject, actual: KubeObject, rules: ContentRules): boolean {
-  const members = new Set([...Object.keys(wanted), ...Object.keys(actual)]);
-  for (const member of ['metadata', 'apiVersion', 'kind', ...rules.ownMembers]) members.delete(member);
-  return [...members].every((member) => {
+  const isSame = (member: string): boolean => {
+    if (NO_CONTENT_MEMBERS.has(member) || rules.ownMembers.includes(member)) return true;
     const [a, b] = [contentOf(wanted, member), contentOf(actual, member)];
     return rules.members.includes(member) ? memberEquals(rules, member, a, b) : jsonEquals(a, b);
-  });
+  };
+  return (
+    Object.keys(wanted).every(isSame) &&
+    Object.keys(actual).every((member) => Object.hasOwn(wanted, member) || isSame(member))
+  );
 }
+
+const NO_CONTENT_MEMBERS: ReadonlySet<string> = new Set(['metadata', 'apiVersion', 'kind']);
 
 function contentOf(object: KubeObject, member: string): JsonValue {
   const value = memberOf(object, member);
