@@ -120,8 +120,10 @@ export class CopyForge {
   async fresh(pair: PlacedPair, lastSync?: Pick<MergeMemory, 'agreed'>): Promise<ForgedCopy | RefusedCopy> {
     const { virtual } = pair;
     const pause = pausesFor(virtual);
-    if (pause !== undefined) await pause();
-    checkCopySize(virtual);
+    if (pause !== undefined) {
+      await pause();
+      checkCopySize(virtual);
+    }
     const memory = { agreed: lastSync?.agreed, restoresEchoes: false };
     const { host, echo, forwarded, failed } = await mergePair(
       { ...this.#rules, virtual, host: undefined, memory },
@@ -144,8 +146,10 @@ export class CopyForge {
   ): Promise<MergedCopy | RefusedCopy> {
     const { kind } = this.#options;
     const pause = pausesFor(pair.virtual) ?? pausesFor(pair.host);
-    if (pause !== undefined) await pause();
-    checkCopySize(pair.virtual);
+    if (pause !== undefined) {
+      await pause();
+      checkCopySize(pair.virtual);
+    }
     let failedBack: FailedPatches | undefined;
     // Other clients may still write to an object that is being deleted, and an object that replaces it has none of its history.
     const isOneWay = isTerminating(pair.host) || isTerminating(pair.virtual);
@@ -194,7 +198,8 @@ export class CopyForge {
   }
 }
 
-/** Throws a `TerminalError` if the copy would be more than the host's API server accepts, before it takes any work. */
+/** Throws a `TerminalError` if the copy would be more than the host's API server accepts, before it takes any work. An object that needs no
+ * {@link pausesFor pauses} is within all limits. */
 export function checkCopySize(virtual: KubeObject): void {
   const { annotations = {}, labels = {} } = virtual.metadata;
   for (const [name, map] of Object.entries({ annotations, labels }))
@@ -232,6 +237,7 @@ function firstOf(
     ...(failure === undefined ? [] : [failure, ...failure.others]),
     ...more.flatMap((each) => each ?? []),
   ];
+  if (all.length === 0) return undefined;
   const [first, ...others] = new Map(all.toReversed().map((error) => [error.index, error]))
     .values()
     .toArray()

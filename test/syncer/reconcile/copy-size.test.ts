@@ -58,6 +58,7 @@ describe('what no host accepts is refused', () => {
     ['annotations', endpoints(1, { annotations: map(250 * KIB) }), NONE],
     ['more annotations', endpoints(1, { annotations: map(257 * KIB) }), /^its annotations have more/],
     ['annotations in bytes', endpoints(1, { annotations: map(257 * KIB, 'ä') }), /^its annotations have/],
+    ['as few characters', endpoints(1, { annotations: map(257 * KIB, '€') }), /^its annotations have/],
     ['labels', endpoints(1, { labels: map(250 * KIB) }), NONE],
     ['more labels', endpoints(1, { labels: map(257 * KIB) }), /^its labels have more than 262144 bytes/],
     [
@@ -67,6 +68,8 @@ describe('what no host accepts is refused', () => {
     ],
   ])('%s', (_what, object, problem) => {
     expect(problemOf(object)).toMatch(problem);
+    // Only an object that has pauses is measured.
+    expect(problem === NONE || pausesFor(object) !== undefined).toBe(true);
   });
 });
 
