@@ -81,6 +81,7 @@ export class CachingInformer implements ObservableInformer {
   readonly #cache: ObjectCache;
   /** At least one, by namespace; that of every namespace by `undefined`. */
   readonly #parts: ReadonlyMap<string | undefined, CachePart>;
+  readonly #listWatches: readonly ListWatch[];
   readonly #handlers: ((event: CacheEvent) => void)[] = [];
   readonly #createdAtMs: number;
   readonly #isSelected: LabelPredicate;
@@ -103,6 +104,7 @@ export class CachingInformer implements ObservableInformer {
     };
     const places = namespaces.length === 0 ? [undefined] : namespaces;
     this.#parts = new Map(places.map((namespace) => [namespace, new CachePart(options, namespace, owner)]));
+    this.#listWatches = Array.from(this.#parts.values(), ({ listWatch }) => listWatch);
   }
 
   get(key: ObjectKey): KubeObject | undefined {
@@ -204,10 +206,6 @@ export class CachingInformer implements ObservableInformer {
       this.#share?.release();
       endGauges();
     }
-  }
-
-  get #listWatches(): readonly ListWatch[] {
-    return Array.from(this.#parts.values(), ({ listWatch }) => listWatch);
   }
 
   #partOf(namespace: string | undefined): CachePart | undefined {
