@@ -10,7 +10,6 @@ import {
   textAt,
   type JsonObject,
   type JsonValue,
-  canonicalJson,
   isJsonObject,
   ownValue,
   setOwn,
@@ -20,18 +19,10 @@ import { loadConfig } from './config/load.ts';
 import { loaderInput } from './config-options.ts';
 import { type ExitWith, usageError, tell } from './output/terminal.ts';
 import { readMapping } from './output/objects.ts';
-import { silentLogger } from '../base/logger.ts';
-import { systemClock } from '../base/clock.ts';
-import { compileExpression } from '../expressions/front-end/compile-expression.ts';
-import { createSandbox } from '../expressions/sandbox.ts';
-import type {
-  EvaluateError,
-  ObjectContext,
-  Program,
-  Sandbox,
-  VclusterContext,
-} from '../expressions/types.ts';
-import { declinedBy, describePlace, type Declined, type Place } from '../expressions/places.ts';
+import { EvalSession, type EvalInput, type EvalOutcome } from '../expressions/evaluation-session.ts';
+import { describePlace } from '../expressions/places.ts';
+
+type EvalContext = EvalInput['context'];
 
 const DEFAULT_NAME = 'my-vcluster';
 
@@ -122,54 +113,6 @@ function print(outcome: EvalOutcome): number {
   return 0;
 }
 
-// Evaluates expressions one at a time as the daemon does: front end, its own evaluator, limits, child process.
-
-/** The defaults of the configuration, without a cache of results, since every expression is evaluated once. */
-const LIMITS = {
-  expressionTimeoutMs: 100,
-  batchTimeoutMs: 1000,
-  memoryBytes: 128 * 1024 * 1024,
-  memoBytes: 0,
-};
-/** Each has a process of its own. */
-const SANDBOXES_MAX = 2;
-
-interface EvalInput {
-  readonly expression: string;
-  /** Undefined: the path does not exist. */
-  readonly value: JsonValue | undefined;
-  readonly path: string;
-  readonly context: EvalContext;
-}
-
-interface EvalContext {
-  readonly vcluster: VclusterContext;
-  readonly objects: ObjectContext;
-}
-
-/** Where it was evaluated, if the caller asked. `declined`: what only the sandbox evaluates; undefined: the daemon declined the inputs. */
-interface Evaluated {
-  readonly place: Place;
-  readonly declined?: Declined;
-}
-
-type EvalOutcome = (
-  | { readonly value: JsonValue }
-  | { readonly undefined: true }
-  | { readonly error: EvalError }
-) &
-  ({} | Evaluated);
-
-/** JSON leaves out what is undefined. */
-interface EvalError extends Pick<EvaluateError, 'kind' | 'message'> {
-  readonly line?: number | undefined;
-  readonly column?: number | undefined;
-}
-
-function failed({ kind, message, line, column }: EvalError): EvalOutcome {
-  return { error: { kind, message, line, column } };
-}
-
 /** `{vcluster?: {name, namespace, config}, hostObject?, virtualObject?}`; what is missing is empty or null. */
 function readContext(json: JsonObject): EvalContext {
   const vcluster = objectAt(json, 'vcluster') ?? {};
@@ -181,75 +124,6 @@ function readContext(json: JsonObject): EvalContext {
     },
     objects: { hostObject: objectAt(json, 'hostObject'), virtualObject: objectAt(json, 'virtualObject') },
   };
-}
-
-/** Keeps a sandbox for each `context.vcluster`, because a sandbox has one for its lifetime. */
-class EvalSession implements AsyncDisposable {
-  readonly #sandboxes = new Map<string, Sandbox>();
-  readonly #showsPlace: boolean;
-  #nextId = 0;
-  /** Of the last evaluation. */
-  #place: Place = 'sandbox';
-
-  constructor(showsPlace: boolean) {
-    this.#showsPlace = showsPlace;
-  }
-
-  async evaluate({ expression, value, path, context }: EvalInput): Promise<EvalOutcome> {
-    const id = this.#nextId++;
-    const compiled = compileExpression(expression, id);
-    if (!compiled.ok) return failed(compiled.problem);
-    const sandbox = await this.#sandboxFor(context.vcluster);
-    sandbox.define(compiled.program);
-    const object = { namespace: '', name: String(id) };
-    const request = { program: id, object, context: context.objects, values: [value], paths: [path] };
-    const response = await sandbox.evaluate(request);
-    sandbox.forget(id);
-    const place = this.#showsPlace ? this.#evaluated(compiled.program) : {};
-    const error = response.errors?.get(0);
-    if (error !== undefined) return { ...failed(error), ...place };
-    const [result] = response.values;
-    return result === undefined ? { undefined: true, ...place } : { value: result, ...place };
-  }
-
-  #evaluated(program: Program): Evaluated {
-    const declined = declinedBy(program);
-    return { place: this.#place, ...(declined && { declined }) };
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const sandbox of this.#sandboxes.values()) await sandbox[Symbol.asyncDispose]();
-    this.#sandboxes.clear();
-  }
-
-  async #sandboxFor(vcluster: VclusterContext): Promise<Sandbox> {
-    const key = canonicalJson({ ...vcluster });
-    let sandbox = this.#sandboxes.get(key);
-    this.#sandboxes.delete(key);
-    sandbox ??= await createSandbox({
-      programs: [],
-      vcluster,
-      limits: LIMITS,
-      localEvaluation: true,
-      clock: systemClock,
-      logger: silentLogger,
-      metrics: {
-        memo() {},
-        batched() {},
-        sandboxKilled() {},
-        evaluated: (place) => {
-          this.#place = place;
-        },
-      },
-    });
-    this.#sandboxes.set(key, sandbox);
-    for (const [oldest, unused] of this.#sandboxes) {
-      if (this.#sandboxes.size <= SANDBOXES_MAX) break;
-      this.#sandboxes.delete(oldest);
-      await unused[Symbol.asyncDispose]();
-    }
-    return sandbox;
-  }
 }
 
 function objectAt(object: JsonObject, key: string): JsonObject | null {
@@ -278,7 +152,7 @@ async function* linesOf(input: Readable): AsyncGenerator<string> {
 async function resultOf(line: string, number: number, session: EvalSession): Promise<string> {
   const evaluate = (input: EvalInput | string): EvalOutcome | Promise<EvalOutcome> =>
     typeof input === 'string'
-      ? failed({ kind: 'syntax', message: `line ${number}: ${input}` })
+      ? { error: { kind: 'syntax', message: `line ${number}: ${input}` } }
       : session.evaluate(input);
   const parsed = parsedValue(line);
   if ('error' in parsed || !isJsonObject(parsed.value)) {
