@@ -62,7 +62,7 @@ export function checkSync({ own, merged, written, vcluster }: Layers, options: S
     syncsServices(fields) ? merged : withoutServicePatches(merged),
   );
   return {
-    config: data && configOf(data, { merged, vcluster }, defaults),
+    config: data && configOf(data, merged, isOther ? undefined : vcluster),
     findings: [
       ...findings,
       ...patchedKeys(fields).flatMap((key) => {
@@ -84,20 +84,20 @@ export function checkSync({ own, merged, written, vcluster }: Layers, options: S
 
 type Sections = z.output<typeof syncSections>;
 
+/** `vcluster`: its own values; undefined: not known. */
 function configOf(
   { sync, experimental, endpointSyncer }: Sections,
-  { merged, vcluster }: Pick<Layers, 'merged' | 'vcluster'>,
-  defaults: JsonObject,
+  merged: JsonObject,
+  vcluster: JsonObject | undefined,
 ): Config {
-  const vclusterValues = vclusterConfigOf(merged, defaults);
+  const vclusterValues = vclusterConfigOf(merged, vclusterDefaults());
   return {
     ...endpointSyncer,
     defaults: new Fields(merged).object('endpointSyncer.defaults'),
     companion: NO_COMPANION,
     sync: {
       ...syncConfig({ sync, experimental }, vclusterValues),
-      syncedByVcluster:
-        vcluster === undefined || isOtherFile(vcluster, defaults) ? undefined : syncedByVcluster(vcluster),
+      syncedByVcluster: vcluster && syncedByVcluster(vcluster),
     },
     vclusterValues,
   };
