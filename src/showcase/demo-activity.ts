@@ -4,7 +4,7 @@ import { plainLines, plainText } from '../base/excerpt.ts';
 import { objectKey, parseKey, type KubeObject } from '../kube/object.ts';
 import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';
 import type { LogFields, Logger } from '../base/logger.ts';
-import { STATES, type State } from '../syncer/rehearsal/object-status.ts';
+import { STATES, type State } from '../syncer/rehearsal/sync-status.ts';
 import { resourceName, type ListedRow, type Listing } from '../cli/output/listing.ts';
 import { SCHEMA_MODELINE } from '../cli/schema.ts';
 

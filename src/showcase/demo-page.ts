@@ -13,7 +13,7 @@ import { asJson, asObject, objectKey, type KubeObject, type Resource } from '../
 import type { CacheEvent, ClusterName, Lister, WatchClient } from '../kube/types.ts';
 import { statedOrigin, withoutBookkeeping } from '../syncer/translate/bookkeeping.ts';
 import type { ActivityEntry } from './demo-activity.ts';
-import type { State } from '../syncer/rehearsal/object-status.ts';
+import type { State } from '../syncer/rehearsal/sync-status.ts';
 import { printObject } from '../cli/output/objects.ts';
 
 interface DemoPageOptions extends DemoFeedOptions {

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { STATES } from '../../src/syncer/rehearsal/object-status.ts';
+import { STATES } from '../../src/syncer/rehearsal/sync-status.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');

@@ -8,7 +8,7 @@ import type { ClusterClient } from '../../kube/types.ts';
 import { configurationHash, type Config } from '../../syncer/config/config.ts';
 import { CONFIGURATION, leaseName } from '../../syncer/leadership.ts';
 import { reaching } from '../../syncer/rehearsal/connection.ts';
-import type { DaemonFacts } from '../../syncer/rehearsal/object-status.ts';
+import type { DaemonFacts } from '../../syncer/rehearsal/sync-status.ts';
 import { noteOf } from '../member-note.ts';
 import { isReplica } from '../replicas.ts';
 import { FLEET } from '../vcluster.ts';

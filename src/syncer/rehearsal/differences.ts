@@ -5,7 +5,7 @@ import { copiesLeft, type CopiesLeft } from '../copies-left.ts';
 import { outcomeOf } from '../reconcile/controller.ts';
 import { namespaceAdvice } from '../reconcile/environment.ts';
 import type { Connection } from './connection.ts';
-import { endingImport } from './object-status.ts';
+import { endingImport } from './import-status.ts';
 import type { Change, ObjectPlan } from './rehearsal.ts';
 import { planWorld, type CommandParts, type WorldPlan } from './snapshot.ts';
 

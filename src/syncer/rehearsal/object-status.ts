@@ -1,18 +1,8 @@
-/** Why an object is, or is not, in sync or imported: one state, one reason, one sentence. Pure. */
+/** Why an object is, or is not, in sync. Pure. */
 
 import { InvariantError, messageOf, PatchError, patchErrorLine } from '../../base/errors.ts';
-import {
-  ENDPOINT_SLICES,
-  ENDPOINTS,
-  isTerminating,
-  keyOf,
-  objectKey,
-  type KubeObject,
-  type NamespacedName,
-  type Resource,
-} from '../../kube/object.ts';
-import type { ClusterName } from '../../kube/types.ts';
-import { isNamespaceMissing, isWait, outcomeOf } from '../reconcile/controller.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, keyOf, objectKey } from '../../kube/object.ts';
+import { isNamespaceMissing, isWait } from '../reconcile/controller.ts';
 import { isNamespaceTerminating } from '../../kube/status-error.ts';
 import { describeNamespaceEnd, describeTermination } from '../../kube/termination.ts';
 import {
@@ -25,67 +15,22 @@ import {
   SYNCED_BY_VCLUSTER,
 } from '../reconcile/decide.ts';
 import { CONTROLLED_BY } from '../translate/labels.ts';
-import {
-  isDeletion,
-  isRecreation,
-  problemOf,
-  type Change,
-  type ObjectPlan,
-  type ReferencePlan,
-} from './rehearsal.ts';
-import type { Config } from '../config/config.ts';
+import { isDeletion, isRecreation, type Change, type ObjectPlan } from './rehearsal.ts';
 import { MANAGED_BY } from '../kinds/endpoint-slices.ts';
 import { NO_EFFECT, type CopyAddress } from '../kinds/kind.ts';
 import { FIELD_MANAGER } from '../translate/bookkeeping.ts';
-import { disablingSetting } from '../kinds/synced-kinds.ts';
 import type { Snapshot, WorldPlan } from './snapshot.ts';
 import { namespaceAdvice } from '../reconcile/environment.ts';
-
-/** One word for each state, in `status`, the log and the page of the demo. */
-export const STATES = [
-  'synced',
-  'pending',
-  'terminating',
-  'skipped',
-  'refused',
-  'failed',
-  'contested',
-] as const;
-
-export type State = (typeof STATES)[number];
-
-export interface SyncStatus {
-  readonly state: State;
-  /** The reason of the Event where there is one; '' for an object in sync. */
-  readonly reason: string;
-  readonly sentence: string;
-}
-
-/** An Event of the daemon. */
-export interface ReportedEvent {
-  readonly type: string;
-  readonly reason: string;
-  readonly note: string;
-  /** Of the last occurrence. */
-  readonly lastMs: number;
-}
-
-export interface LeaseState {
-  /** `namespace/name`. */
-  readonly key: string;
-  /** '' when no replica holds it. */
-  readonly holder: string;
-}
-
-/** What running daemons say of the whole sync. */
-export interface DaemonFacts {
-  /** Undefined: leader election is off, and no replica holds the Lease either. */
-  readonly lease: LeaseState | undefined;
-  /** The daemon in charge runs another configuration than this one. */
-  readonly runsOther: boolean;
-  /** The state of the vCluster in its fleet, if it is not synced, or not as configured. */
-  readonly fleetNote?: string | undefined;
-}
+import {
+  held,
+  heldBack,
+  quotedKey,
+  sentenceOf,
+  statusAs,
+  type DaemonFacts,
+  type ReportedEvent,
+  type SyncStatus,
+} from './sync-status.ts';
 
 export interface StatusFacts extends DaemonFacts {
   readonly nowMs: number;
@@ -103,10 +48,6 @@ export interface StatusFacts extends DaemonFacts {
   readonly missingRights: readonly string[];
   /** An object is written although one of its patches fails. */
   readonly isRestSynced: boolean;
-}
-
-function statusAs(state: State, reason: string, sentence: string): SyncStatus {
-  return { state, reason, sentence };
 }
 
 /** An older Event of the daemon is obsolete: delays end after five minutes, streaks after ten. */
@@ -171,11 +112,6 @@ function terminating({ seen, changes, error }: ObjectPlan, next: AfterTerminatio
   }[next];
   const sentence = `${what}: ${which} ${quotedKey(host.metadata)} ${describeTermination(host)}; ${outlook}`;
   return statusAs('terminating', 'Terminating', sentence);
-}
-
-function held(what: string, copy: string, objection: string): SyncStatus {
-  const sentence = `${what} is gone, and its host copy ${copy} stays: ${objection}`;
-  return statusAs('pending', 'DeletionsHeld', sentence);
 }
 
 /** Where the host serves the copy; undefined: there is no copy, or it has no address. */
@@ -308,25 +244,6 @@ function failed(error: unknown, what: string, facts: StatusFacts): SyncStatus {
   return statusAs('failed', 'SyncError', `${what} is not synced: ${messageOf(error)}`);
 }
 
-/** The daemon does not write what this configuration would. */
-function otherConfiguration(what: string): SyncStatus {
-  const sentence = `${what} is not in sync with this configuration: the daemon runs another configuration`;
-  return statusAs('pending', 'another configuration', sentence);
-}
-
-function ofFleet(what: string, note: string): SyncStatus {
-  return statusAs('failed', 'NotJoined', `${what} is not in sync: its vCluster is in the state ${note}`);
-}
-
-/** No daemon does what the engine would. */
-function heldBack(
-  { fleetNote, runsOther }: Pick<StatusFacts, 'fleetNote' | 'runsOther'>,
-  what: string,
-): SyncStatus | undefined {
-  if (fleetNote !== undefined) return ofFleet(what, fleetNote);
-  return runsOther ? otherConfiguration(what) : undefined;
-}
-
 function pending(facts: StatusFacts, what: string, reason: string, due: string): SyncStatus {
   const other = heldBack(facts, what);
   if (other !== undefined) return other;
@@ -399,13 +316,6 @@ function hostOf({ seen: { target } }: ObjectPlan): string {
   return target === undefined ? 'the host copy' : `"${keyOf(target)}"`;
 }
 
-/** Notes of Events are sentences; inside another sentence they have no full stop and no capital. */
-function sentenceOf(note: string): string {
-  const [first = ''] = note.split('\n');
-  const text = first.replace(/\.$/u, '');
-  return /^[A-Z][a-z]/u.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
-}
-
 /** What follows the name of the object. */
 function whyIgnored(
   { seen, key, kind }: ObjectPlan,
@@ -456,126 +366,4 @@ function selectorReason(
   const manager = seen.virtual?.metadata.labels?.[MANAGED_BY];
   const whose = manager === undefined ? 'slices without a manager' : `slices of the manager "${manager}"`;
   return `${service} has a selector, so its addresses on the host are those of its Pods there; ${whose} are copied for Services without a selector only`;
-}
-
-function quotedKey({ namespace = '', name }: { namespace?: string; name: string }): string {
-  return `"${keyOf({ namespace, name })}"`;
-}
-
-export function statusOfImport(
-  plan: ReferencePlan,
-  facts: Pick<StatusFacts, 'fleetNote' | 'runsOther' | 'objection' | 'namespaceAdvice'>,
-): SyncStatus {
-  const { seen, isReferenced, decision, changes, error } = plan;
-  const { objection } = facts;
-  const { kind, virtual } = seen;
-  const what = `${kind.virtual.kind} "${keyOf(virtual)}"`;
-  const copy = seen.ours.find((one) => !isOptedOut(one));
-  if (!isReferenced && copy !== undefined && seen.object === undefined && objection !== undefined)
-    return held(what, quotedKey(copy.metadata), objection);
-  const problem = problemOf(plan);
-  if (problem !== undefined)
-    return statusAs('refused', problem.reason, `${what} is not imported: ${sentenceOf(problem.note)}`);
-  const other = changes.length > 0 ? heldBack(facts, what) : undefined;
-  if (other !== undefined) return other;
-  const ending = endingImport(seen);
-  if (ending !== undefined) {
-    const side = ending === seen.imported ? 'in the virtual cluster' : 'on the host';
-    const outlook = isReferenced ? 'it is created again when it is gone' : 'nothing takes its place';
-    const sentence = `${what}: its copy ${quotedKey(ending.metadata)} ${side} ${describeTermination(ending)}; ${outlook}`;
-    return statusAs('terminating', 'Terminating', sentence);
-  }
-  if (changes.length > 0) {
-    const reason = changes.map((change) => change.reason).join(', ');
-    const verb = changes.some(isRecreation)
-      ? 'deleted and created again'
-      : changes.every(isDeletion)
-        ? 'deleted'
-        : 'written';
-    return statusAs('pending', reason, `${what} is not in sync: its copy is about to be ${verb}: ${reason}`);
-  }
-  if (error !== undefined) return importFailed(what, error, facts.namespaceAdvice);
-  if (!isReferenced) return unreferenced(what, seen);
-  switch (decision.action) {
-    case 'to-host': {
-      const target = seen.target === undefined ? '' : keyOf(seen.target);
-      return statusAs('synced', '', `${what} is imported into the host as "${target}"`);
-    }
-    case 'to-virtual': {
-      const source = seen.source === undefined ? '"/"' : quotedKey(seen.source.metadata);
-      return statusAs('synced', '', `${what} is imported from the host, where it is ${source}`);
-    }
-    case 'paused':
-      return paused(what);
-    case 'none':
-      return notImported(what, { seen, decision });
-  }
-}
-
-function importFailed(what: string, error: unknown, advice: string): SyncStatus {
-  const { reason, note } = outcomeOf(error, 0, advice).warning ?? {
-    reason: 'SyncError',
-    note: messageOf(error),
-  };
-  return statusAs('failed', reason, `${what} is not imported: ${sentenceOf(note)}`);
-}
-
-/** The copy that is being deleted, on either side. */
-export function endingImport({ ours, imported }: ReferencePlan['seen']): KubeObject | undefined {
-  return [...ours, ...(imported ? [imported] : [])].find((copy) => isTerminating(copy));
-}
-
-/** An import that is not deleted although no synced object references it: what an object references that cannot be translated is unknown. */
-function unreferenced(what: string, { ours, imported }: ReferencePlan['seen']): SyncStatus {
-  const [kept = imported] = ours;
-  if (kept === undefined) return notReferenced(what);
-  if (isOptedOut(kept)) return paused(what);
-  const where = kept === imported ? 'from the host' : `into the host as ${quotedKey(kept.metadata)}`;
-  const sentence = `${what} is imported ${where} and is kept: an object fails whose copy references it`;
-  return statusAs('synced', 'kept', sentence);
-}
-
-function notReferenced(what: string): SyncStatus {
-  return statusAs('skipped', 'not referenced', `${what} is not imported: no synced object references it`);
-}
-
-function paused(what: string): SyncStatus {
-  const sentence = `${what} is not imported: ${CONTROLLED_BY} assigns it to another controller`;
-  return statusAs('skipped', 'controlled by another', sentence);
-}
-
-function notImported(what: string, { seen, decision }: Pick<ReferencePlan, 'seen' | 'decision'>): SyncStatus {
-  const name = decision.name === undefined ? '' : `"${keyOf(decision.name)}"`;
-  if (seen.othersCopy !== undefined) {
-    const sentence = `${what} is on the host as ${name}: another syncer manages that copy`;
-    return statusAs('skipped', 'copied by another syncer', sentence);
-  }
-  const [reason, why] = seen.kind.isImportable
-    ? ['not configured', 'syncing of this kind is not enabled under sync.toHost']
-    : ['never imported', 'objects of this kind are copied by another syncer'];
-  return statusAs('skipped', reason, `${what} is not imported: ${why}; references use the name ${name}`);
-}
-
-/** An existing object that is not synced: a host object of another client, or a virtual object that is not referenced. */
-export interface OtherObject {
-  readonly resource: Resource;
-  /** Its name in the virtual cluster; undefined where it has none. */
-  readonly virtual: NamespacedName | undefined;
-  readonly object: KubeObject;
-  readonly cluster: ClusterName;
-}
-
-/** The state of an existing object that is neither synced nor referenced. */
-export function statusOfOther(
-  { resource, object, cluster, virtual }: OtherObject,
-  config: Config,
-): SyncStatus {
-  const what = `${resource.kind} ${quotedKey(object.metadata)}`;
-  const setting = disablingSetting(config, resource);
-  if (setting !== undefined) return statusAs('skipped', 'disabled', `${what} is not synced: ${setting}`);
-  if (cluster === 'virtual') return notReferenced(what);
-  const blocks = virtual === undefined ? '' : `; "${keyOf(virtual)}" cannot be synced while it has this name`;
-  const why = `another client created it, so it is left untouched${blocks}`;
-  const sentence = `host ${what} is not a copy of an object of this virtual cluster: ${why}`;
-  return statusAs('skipped', 'NotManaged', sentence);
 }

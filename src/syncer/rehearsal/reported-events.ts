@@ -5,7 +5,7 @@ import { asJson, EVENTS, type KubeObject } from '../../kube/object.ts';
 import type { ClusterClient } from '../../kube/types.ts';
 import { CONTROLLER } from '../clusters.ts';
 import { listAll } from './connection.ts';
-import type { ReportedEvent } from './object-status.ts';
+import type { ReportedEvent } from './sync-status.ts';
 
 /** Events by uid of the object that they are about, the latest first. */
 export type ReportedEvents = ReadonlyMap<string, readonly ReportedEvent[]>;

@@ -6,17 +6,9 @@ import type { ClusterClient } from '../../kube/types.ts';
 import type { Config } from '../config/config.ts';
 import type { CopyAddress } from '../kinds/kind.ts';
 import { FIELD_MANAGER } from '../translate/bookkeeping.ts';
-import {
-  addressOf,
-  factsOf,
-  statusOf,
-  statusOfImport,
-  statusOfOther,
-  type DaemonFacts,
-  type OtherObject,
-  type StatusFacts,
-  type SyncStatus,
-} from './object-status.ts';
+import { statusOfImport, statusOfOther, type OtherObject } from './import-status.ts';
+import { addressOf, factsOf, statusOf, type StatusFacts } from './object-status.ts';
+import type { DaemonFacts, SyncStatus } from './sync-status.ts';
 import type { ObjectPlan, ReferencePlan } from './rehearsal.ts';
 import type { Connection } from './connection.ts';
 import { readEvents, type ReportedEvents } from './reported-events.ts';

@@ -1,12 +1,8 @@
 /** The status sentence for every reason why an object is, or is not, synced. */
 
-import {
-  statusOfImport,
-  statusOfOther,
-  statusOf,
-  type StatusFacts,
-  type SyncStatus,
-} from '../../../src/syncer/rehearsal/object-status.ts';
+import { statusOfImport, statusOfOther } from '../../../src/syncer/rehearsal/import-status.ts';
+import { statusOf, type StatusFacts } from '../../../src/syncer/rehearsal/object-status.ts';
+import type { SyncStatus } from '../../../src/syncer/rehearsal/sync-status.ts';
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { knownKind } from '../../../src/cli/kind-scope.ts';

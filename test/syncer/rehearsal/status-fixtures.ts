@@ -1,6 +1,7 @@
 /** Objects, configurations and the type of a case, for the tests of the status sentences. */
 
-import type { ReportedEvent, SyncStatus, StatusFacts } from '../../../src/syncer/rehearsal/object-status.ts';
+import type { StatusFacts } from '../../../src/syncer/rehearsal/object-status.ts';
+import type { ReportedEvent, SyncStatus } from '../../../src/syncer/rehearsal/sync-status.ts';
 import {
   timeText,
   type KubeObject,
