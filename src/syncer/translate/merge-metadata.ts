@@ -120,12 +120,11 @@ export function planMetadata(
   views: readonly MetadataView[] = viewsOf(input),
 ): readonly PlannedKey[] {
   const { held = [] } = input;
+  const planned = views.flatMap((view) => planView(input, recorded, view));
+  if (held.length === 0) return planned;
   const left = held.map((one) => plannedHold(one, recorded));
   const ids = new Set(left.map(({ id }) => id));
-  return [
-    ...left,
-    ...views.flatMap((view) => planView(input, recorded, view)).filter(({ id }) => !ids.has(id)),
-  ];
+  return [...left, ...planned.filter(({ id }) => !ids.has(id))];
 }
 
 function plannedHold({ member, key, virtual, host, entry }: HeldKey, { arrival }: Recorded): PlannedKey {
@@ -148,7 +147,7 @@ export function viewsOf(input: MetadataInput): readonly MetadataView[] {
     const virtual = rules.mapOf(input.virtual, 'virtual');
     const host = input.host && rules.mapOf(input.host, 'host');
     const forward = rules.mapOf(input.desired, 'host');
-    const keys = [...new Set([virtual, host ?? {}, forward].flatMap((map) => Object.keys(map)))];
+    const keys = Object.keys({ ...virtual, ...host, ...forward });
     return { rules, keys, virtual, host, forward };
   });
 }

@@ -454,8 +454,7 @@ function beforeArrivals(now: SyncedSection, before: SyncedSection): SyncedSectio
 
 /** As an API server counts them. */
 function bytesOf(annotations: StringMap): number {
-  return Object.entries(annotations).reduce(
-    (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
-    0,
-  );
+  let bytes = 0;
+  for (const key in annotations) bytes += Buffer.byteLength(key) + Buffer.byteLength(annotations[key] ?? '');
+  return bytes;
 }

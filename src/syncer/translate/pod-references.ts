@@ -44,13 +44,15 @@ export function podReferences(
 }
 
 export function mapTargetRef(holder: JsonObject, map: MapTargetRef): JsonObject {
-  const { targetRef, ...rest } = holder;
+  const { targetRef } = holder;
   const isOther = targetRef !== undefined && targetRef !== null && !isJsonObject(targetRef);
   if (isOther) return holder;
   const ref = isJsonObject(targetRef) ? targetRef : undefined;
   const mapped = map(ref, holder);
   if (mapped === ref) return holder;
-  return mapped === undefined ? rest : { ...rest, targetRef: mapped };
+  if (mapped !== undefined) return { ...holder, targetRef: mapped };
+  const { targetRef: _targetRef, ...rest } = holder;
+  return rest;
 }
 
 /** What tells the holder of a reference from others. */
@@ -79,7 +81,7 @@ function podRefToHost(ref: JsonObject, ownNamespace: string, names: NameTranslat
   const { uid: _uid, resourceVersion: _version, ...rest } = ref;
   const host = names.podToHost(named);
   if (host === undefined) return undefined;
-  return named.name === '' ? rest : { ...rest, name: host.name, namespace: host.namespace };
+  return named.name === '' ? rest : Object.assign(rest, host);
 }
 
 interface Backward {
@@ -107,8 +109,9 @@ function podRefToVirtual(
 
 /** The Pod that a reference names; undefined for other kinds and for what is no reference at all. */
 function podNamed(ref: JsonObject, ownNamespace: string): NamespacedName | undefined {
-  const [kind, name, namespace] = [ownValue(ref, 'kind'), ownValue(ref, 'name'), ownValue(ref, 'namespace')];
-  if (kind !== 'Pod' || (name !== undefined && typeof name !== 'string')) return undefined;
+  const name = ownValue(ref, 'name');
+  const namespace = ownValue(ref, 'namespace');
+  if (ownValue(ref, 'kind') !== 'Pod' || (name !== undefined && typeof name !== 'string')) return undefined;
   return {
     name: name ?? '',
     namespace: typeof namespace === 'string' && namespace !== '' ? namespace : ownNamespace,
