@@ -13,7 +13,7 @@ import { parseConfig, type ParseResult } from './config/parse.ts';
 import { syntaxProblems } from '../config-file/source-file.ts';
 import { takeoverOf, type Takeover } from '../syncer/config/values-in-force.ts';
 import { mergeConfig, withoutEmptyKeys } from '../config-file/merge.ts';
-import { valuesFindings, vclusterDefaults } from '../shared-config/vcluster-values.ts';
+import { valuesFindings } from '../shared-config/vcluster-values.ts';
 
 export const US = 'endpoint-syncer';
 const VCLUSTER = 'vCluster';
@@ -97,7 +97,7 @@ function problemsOf(file: string, text: string): readonly ConfigProblem[] {
   const document = readDocument(file, text);
   const syntax = syntaxProblems(document).filter(({ severity }) => severity === 'error');
   if (syntax.length > 0) return syntax;
-  const findings = valuesFindings(withoutEmptyKeys(document.value), vclusterDefaults());
+  const findings = valuesFindings(withoutEmptyKeys(document.value));
   return findings
     .map((finding) => document.problemOf(finding))
     .filter(({ severity }) => severity === 'error');

@@ -22,7 +22,7 @@ import { applyOverrides, originOf, type Override } from '../config-file/override
 import { pathFields } from '../config-file/schema-check.ts';
 import { problemOf, syntaxProblems } from '../config-file/source-file.ts';
 import { OWN_SECTIONS } from './shared.ts';
-import { configurationFindings, vclusterDefaults, valuesFindings } from './vcluster-values.ts';
+import { configurationFindings, valuesFindings } from './vcluster-values.ts';
 
 /** The text of a file. */
 export interface ConfigText {
@@ -84,7 +84,7 @@ export function readLayers(
       : mergeConfig(without(vclusterDocument.value, notInherited), ownWritten);
   const locate = (finding: Finding): ConfigProblem =>
     locateIn({ document, vclusterDocument, overrides }, finding);
-  const others = configurationFindings(withoutEmptyKeys(document.value), vclusterDefaults());
+  const others = configurationFindings(withoutEmptyKeys(document.value));
   return {
     source,
     own: withoutEmptyKeys(ownWritten),
@@ -154,7 +154,7 @@ function foreignValues(vcluster: JsonObject | undefined, file: string): Finding[
     .map((key) =>
       errorAtKey([key], `vCluster does not accept this section in its values: move it to ${target}`),
     );
-  return [...misplaced, ...valuesFindings(vcluster, vclusterDefaults())];
+  return [...misplaced, ...valuesFindings(vcluster)];
 }
 
 interface Places {

@@ -28,12 +28,12 @@ function parseDefaults(): JsonObject {
 }
 
 /** The user's configuration (without empty keys) as vCluster sees it: merged with the defaults, without the sections of this program. */
-export function vclusterConfigOf(written: JsonObject, defaults: JsonObject): JsonObject {
+export function vclusterConfigOf(written: JsonObject): JsonObject {
   const theirs: JsonObject = {};
   for (const key of Object.keys(written)) {
     if (!OWN_SECTIONS.has(key)) setOwn(theirs, key, written[key] ?? null);
   }
-  return mergeConfig(defaults, theirs);
+  return mergeConfig(vclusterDefaults(), theirs);
 }
 
 // What is passed as values.
@@ -51,23 +51,23 @@ export function withHeadingOf(original: string, text: string): string {
   return heading === undefined ? text : text.replace(`# ${heading}`, () => heading);
 }
 
-/** One error alone: a file of something else, of which nothing else is worth saying. `values` have no empty keys; `defaults`: vCluster's whole file. */
-export function valuesFindings(values: JsonObject, defaults: JsonObject): Finding[] {
+/** One error alone: a file of something else, of which nothing else is worth saying. `values` have no empty keys. */
+export function valuesFindings(values: JsonObject): Finding[] {
   const helm = 'pass what "helm get values" prints';
-  const wrong = otherFile(values, defaults, { expected: 'the values of vCluster', advice: helm });
-  return wrong === undefined ? misspeltKeys(values, defaults) : [wrong];
+  const wrong = otherFile(values, { expected: 'the values of vCluster', advice: helm });
+  return wrong === undefined ? misspeltKeys(values) : [wrong];
 }
 
 /** A file of another program or of vCluster 0.19: what it lacks says nothing about the sync. */
-export function isOtherFile(values: JsonObject, defaults: JsonObject): boolean {
-  return otherFile(values, defaults, { expected: '', advice: '' }) !== undefined;
+export function isOtherFile(values: JsonObject): boolean {
+  return otherFile(values, { expected: '', advice: '' }) !== undefined;
 }
 
 /** A file that is none of a configuration: without this, it would be one that sets nothing. With a section of this program, it is one. */
-export function configurationFindings(own: JsonObject, defaults: JsonObject): Finding[] {
+export function configurationFindings(own: JsonObject): Finding[] {
   if (Object.keys(own).some((key) => OWN_SECTIONS.has(key))) return [];
   const advice = 'pass a file with the section endpointSyncer';
-  const wrong = otherFile(own, defaults, { expected: 'a configuration', advice });
+  const wrong = otherFile(own, { expected: 'a configuration', advice });
   return wrong === undefined ? [] : [wrong];
 }
 
@@ -77,10 +77,8 @@ interface ExpectedFile {
   readonly advice: string;
 }
 
-function otherFile(values: JsonObject, defaults: JsonObject, expected: ExpectedFile): Finding | undefined {
-  return (
-    kubernetesObject(values, expected) ?? umbrellaValues(values, defaults) ?? oldValues(values, defaults)
-  );
+function otherFile(values: JsonObject, expected: ExpectedFile): Finding | undefined {
+  return kubernetesObject(values, expected) ?? umbrellaValues(values) ?? oldValues(values);
 }
 
 function kubernetesObject(values: JsonObject, { expected, advice }: ExpectedFile): Finding | undefined {
@@ -151,9 +149,11 @@ const OLD_VCLUSTER_KEYS = [
   'resources',
 ];
 
-function oldValues(values: JsonObject, defaults: JsonObject): Finding | undefined {
+function oldValues(values: JsonObject): Finding | undefined {
   const fields = new Fields(values);
-  const oldKeys = OLD_KEYS.filter((key) => Object.hasOwn(values, key) && !Object.hasOwn(defaults, key));
+  const oldKeys = OLD_KEYS.filter(
+    (key) => Object.hasOwn(values, key) && !Object.hasOwn(vclusterDefaults(), key),
+  );
   const ofVcluster = fields.keys('vcluster').filter((key) => OLD_VCLUSTER_KEYS.includes(key));
   const [path] = [
     ...oldKeys.map((key) => [key]),
@@ -186,12 +186,12 @@ const OLD_KINDS_WITHOUT_SWITCH = ['configmaps', 'generic', 'nodes', 'pods', 'sec
 const CHART_KEY = 'config';
 
 /** {@link CHART_KEY} if these are values of our chart. */
-export function chartKeyOf(values: JsonObject, defaults: JsonObject): string | undefined {
-  return keyOfValues(values, defaults) === CHART_KEY ? CHART_KEY : undefined;
+export function chartKeyOf(values: JsonObject): string | undefined {
+  return keyOfValues(values) === CHART_KEY ? CHART_KEY : undefined;
 }
 
-function umbrellaValues(values: JsonObject, defaults: JsonObject): Finding | undefined {
-  const key = keyOfValues(values, defaults);
+function umbrellaValues(values: JsonObject): Finding | undefined {
+  const key = keyOfValues(values);
   if (key === undefined) return undefined;
   const [chart, check] =
     key === CHART_KEY
@@ -201,8 +201,8 @@ function umbrellaValues(values: JsonObject, defaults: JsonObject): Finding | und
 }
 
 /** The key of a chart's values under which those of another program stand. */
-function keyOfValues(values: JsonObject, defaults: JsonObject): string | undefined {
-  if (Object.keys(values).some((key) => Object.hasOwn(defaults, key) || OWN_SECTIONS.has(key)))
+function keyOfValues(values: JsonObject): string | undefined {
+  if (Object.keys(values).some((key) => Object.hasOwn(vclusterDefaults(), key) || OWN_SECTIONS.has(key)))
     return undefined;
   return Object.keys(values).find((name) => {
     const member = ownValue(values, name);
@@ -211,8 +211,8 @@ function keyOfValues(values: JsonObject, defaults: JsonObject): string | undefin
 }
 
 /** A key that vCluster does not know, which resembles one that it does. */
-function misspeltKeys(values: JsonObject, defaults: JsonObject): Finding[] {
-  const [ours, theirs] = [new Fields(values), new Fields(defaults)];
+function misspeltKeys(values: JsonObject): Finding[] {
+  const [ours, theirs] = [new Fields(values), new Fields(vclusterDefaults())];
   return Object.entries(OTHER_KEYS).flatMap(([section, others]) => {
     const known = [...theirs.keys(section), ...others];
     return ours.keys(section).flatMap((key) => {

@@ -5,7 +5,7 @@ import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
 import { readDocument } from '../../config-file/document.ts';
 import { configurationTextHash, displayName, readTextFile } from '../../config-file/source-file.ts';
 import { folderOf, vclusterFileOf, type ConfigText, type VclusterText } from '../../shared-config/layers.ts';
-import { chartKeyOf, vclusterDefaults, withoutHeading } from '../../shared-config/vcluster-values.ts';
+import { chartKeyOf, withoutHeading } from '../../shared-config/vcluster-values.ts';
 import { overridesOfCommandLine, type CommandLine } from './command-line.ts';
 
 /** Text by path; undefined for a file that could not be read. */
@@ -84,7 +84,7 @@ function asMissingFile(problem: ConfigProblem): ConfigProblem {
 
 function withoutChart(source: ConfigText): ConfigText {
   const text = withoutHeading(source.text);
-  const below = chartKeyOf(readDocument(source.file, text).value, vclusterDefaults());
+  const below = chartKeyOf(readDocument(source.file, text).value);
   return below === undefined ? source : { ...source, text, below };
 }
 

@@ -12,7 +12,7 @@ import {
   type Layers,
   type VclusterText,
 } from '../../shared-config/layers.ts';
-import { isOtherFile, vclusterConfigOf, vclusterDefaults } from '../../shared-config/vcluster-values.ts';
+import { isOtherFile, vclusterConfigOf } from '../../shared-config/vcluster-values.ts';
 import type * as z from 'zod';
 import type { KindSettings } from '../kinds/kind.ts';
 import { SHARED_KEYS, SYNCED_KEYS, type SyncedKey } from '../kinds/synced-kinds.ts';
@@ -52,10 +52,9 @@ interface CheckedSync {
 }
 
 export function checkSync({ own, merged, written, vcluster }: Layers, options: SyncOptions): CheckedSync {
-  const defaults = vclusterDefaults();
   const fields = new Fields(merged);
   const { isStart = false } = options;
-  const isOther = vcluster !== undefined && isOtherFile(vcluster, defaults);
+  const isOther = vcluster !== undefined && isOtherFile(vcluster);
   const isNameOptional = options.isNameOptional === true || isFleet(fields);
   const { data, findings } = checkSections(
     isNameOptional ? namelessSections : syncSections,
@@ -71,7 +70,7 @@ export function checkSync({ own, merged, written, vcluster }: Layers, options: S
       }),
       ...checkRules(fields),
       ...(options.acceptsFleet === true ? [] : refusedFleet(fields)),
-      ...configWarnings({ merged, own }, defaults, options.fileExists),
+      ...configWarnings({ merged, own }, options.fileExists),
       ...(isOther
         ? []
         : [
@@ -90,7 +89,7 @@ function configOf(
   merged: JsonObject,
   vcluster: JsonObject | undefined,
 ): Config {
-  const vclusterValues = vclusterConfigOf(merged, vclusterDefaults());
+  const vclusterValues = vclusterConfigOf(merged);
   return {
     ...endpointSyncer,
     defaults: new Fields(merged).object('endpointSyncer.defaults'),

@@ -19,20 +19,16 @@ import { syncSections } from './schema.ts';
 import { EXCLUDED_ANNOTATIONS } from './schema-syncer.ts';
 import { isEnabled, patchedKeys, syncsServices } from './sync-fields.ts';
 
-/**
- * `own` is the configuration file alone, `merged` with vCluster's values below it, both without empty keys; `defaults` is vCluster's whole
- * file.
- */
+/** `own` is the configuration file alone, `merged` with vCluster's values below it, both without empty keys. */
 export function configWarnings(
   { merged, own }: { readonly merged: JsonObject; readonly own: JsonObject },
-  defaults: JsonObject,
   fileExists: (path: string) => boolean = () => true,
 ): Finding[] {
   const fields = new Fields(merged);
   return [
     ...riskyChoices(fields),
     ...missingFiles(fields, FILES, fileExists),
-    ...misspelt(new Fields(own), new Fields(defaults)),
+    ...misspelt(new Fields(own), new Fields(vclusterDefaults())),
     ...unusedPatches(new Fields(own)),
     ...droppedExclusions(new Fields(own)),
     ...constantExistence(new Fields(own)),
