@@ -12,13 +12,8 @@ import type { ReferenceRules } from './patch/reference-translation.ts';
 import type { SandboxOptions } from '../expressions/sandbox.ts';
 import { createLabelTranslator } from './translate/labels.ts';
 import { createNameTranslator } from './translate/names.ts';
-import type { LabelTranslator, NameTranslator } from './translate/types.ts';
+import type { Translators } from './translate/forge.ts';
 import { kindPolicy } from './references/referenced-kind.ts';
-
-export interface Translators {
-  readonly names: NameTranslator;
-  readonly labels: LabelTranslator;
-}
 
 export function createTranslators(config: Config): Translators {
   const { sync, host } = config;

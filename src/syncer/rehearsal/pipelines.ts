@@ -6,7 +6,7 @@ import type { JsonObject } from '../../base/json.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
 import { createPatchPipeline, type PipelineOptions } from '../patch/pipeline.ts';
 import type { Direction, PatchContext, PatchPipeline } from '../patch/types.ts';
-import type { Translators } from '../translation.ts';
+import type { Translators } from '../translate/forge.ts';
 
 export class KeptSandbox implements AsyncDisposable {
   #sandbox: Sandbox | undefined;
