@@ -17,6 +17,7 @@ import {
   setMember,
   TEXT_METHODS,
 } from './methods.ts';
+import { BINARY_OPERATORS, sum, UNARY_OPERATORS } from './operators.ts';
 import { PATTERN_METHODS, patternOf, test, type Pattern } from './patterns.ts';
 import {
   Evaluation,
@@ -561,95 +562,13 @@ export const ITERATIONS: ReadonlyMap<string, Iterate> = new Map<string, Iterate>
 /** They ignore the index and the list. */
 const CALLBACKS: ReadonlySet<string> = new Set(['Boolean', 'Number', 'String']);
 
-type Primitive = ReturnType<typeof primitiveOf>;
-
-/** A text that an operator reads to the end. */
-function operand(value: LocalValue, budget: Budget): Primitive {
-  const primitive = primitiveOf(value);
-  if (typeof primitive === 'string') budget.read(primitive.length);
-  return primitive;
-}
-
-const UNARY: Readonly<Record<string, (value: LocalValue, budget: Budget) => LocalValue>> = {
-  '!': (value) => !value,
-  '+': (value, budget) => Number(operand(value, budget)),
-  '-': (value, budget) => -Number(operand(value, budget)),
-  '~': (value, budget) => ~Number(operand(value, budget)),
-  typeof: (value) => typeof value,
-  void: () => undefined,
-};
-
 function unary(node: SyntaxNode, argument: Evaluate): Evaluate {
-  const apply = UNARY[String(node['operator'])] ?? refuse(node);
+  const apply = UNARY_OPERATORS[String(node['operator'])] ?? refuse(node);
   return (evaluation) => apply(argument(evaluation), evaluation.budget);
 }
 
-/** Of two objects, only the sandbox knows whether they are one: here, parts of the inputs may be shared. */
-function isSame(left: LocalValue, right: LocalValue, budget: Budget): boolean {
-  const isBothObjects = isReference(left) && isReference(right);
-  if (isBothObjects) decline();
-  if (typeof left === 'string' && typeof right === 'string' && left.length === right.length)
-    budget.read(left.length);
-  return left === right;
-}
-
-function isEqual(left: LocalValue, right: LocalValue, budget: Budget): boolean {
-  const isNothing = (value: LocalValue): boolean => value === undefined || value === null;
-  if (isNothing(left) || isNothing(right)) return isNothing(left) && isNothing(right);
-  // oxlint-disable-next-line eqeqeq -- the operator of the expression
-  return operand(left, budget) == operand(right, budget);
-}
-
-function isReference(value: LocalValue): boolean {
-  return typeof value === 'object' && value !== null;
-}
-
-function sum(left: LocalValue, right: LocalValue, budget: Budget): LocalValue {
-  const a = operand(left, budget);
-  const b = operand(right, budget);
-  if (typeof a === 'string' || typeof b === 'string') return `${a}${b}`;
-  return Number(a) + Number(b);
-}
-
-type Comparable = string | number;
-
-/** As the operators convert primitives. */
-function compare(of: (left: Comparable, right: Comparable) => boolean): BinaryOperator {
-  return (left, right, budget) => {
-    const [a, b] = [operand(left, budget), operand(right, budget)];
-    return typeof a === 'string' && typeof b === 'string' ? of(a, b) : of(Number(a), Number(b));
-  };
-}
-
-function arithmetic(of: (left: number, right: number) => number): BinaryOperator {
-  return (left, right, budget) => of(Number(operand(left, budget)), Number(operand(right, budget)));
-}
-
-type BinaryOperator = (left: LocalValue, right: LocalValue, budget: Budget) => LocalValue;
-
-const BINARY: Readonly<Record<string, BinaryOperator>> = {
-  '-': arithmetic((left, right) => left - right),
-  '*': arithmetic((left, right) => left * right),
-  '/': arithmetic((left, right) => left / right),
-  '%': arithmetic((left, right) => left % right),
-  '&': arithmetic((left, right) => left & right),
-  '|': arithmetic((left, right) => left | right),
-  '^': arithmetic((left, right) => left ^ right),
-  '<<': arithmetic((left, right) => left << right),
-  '>>': arithmetic((left, right) => left >> right),
-  '>>>': arithmetic((left, right) => left >>> right),
-  '===': isSame,
-  '!==': (left, right, budget) => !isSame(left, right, budget),
-  '==': isEqual,
-  '!=': (left, right, budget) => !isEqual(left, right, budget),
-  '<': compare((left, right) => left < right),
-  '<=': compare((left, right) => left <= right),
-  '>': compare((left, right) => left > right),
-  '>=': compare((left, right) => left >= right),
-};
-
 function binary(node: SyntaxNode, left: Evaluate, right: Evaluate): Evaluate {
-  const apply = BINARY[String(node['operator'])] ?? refuse(node);
+  const apply = BINARY_OPERATORS[String(node['operator'])] ?? refuse(node);
   return (evaluation) => apply(left(evaluation), right(evaluation), evaluation.budget);
 }
 
