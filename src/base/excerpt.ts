@@ -1,5 +1,7 @@
 /** Excerpts of a text for messages: a line with a caret below it, and untrusted text without characters that control a terminal. */
 
+import { setOwn } from './json.ts';
+
 /** 1-based; the column counts UTF-16 units, as editors do. */
 export interface Position {
   readonly line: number;
@@ -78,10 +80,9 @@ function plainValue(value: unknown, depth: number): unknown {
     return value;
   if (hasJsonForm(value)) return plainValue(value.toJSON(), depth);
   if (Array.isArray(value)) return value.map((one) => plainValue(one, depth + 1));
-  const entries = Object.entries(value).map(
-    ([key, one]) => [plainText(key), plainValue(one, depth + 1)] as const,
-  );
-  return Object.fromEntries(entries);
+  const plain: Record<string, unknown> = {};
+  for (const [key, one] of Object.entries(value)) setOwn(plain, plainText(key), plainValue(one, depth + 1));
+  return plain;
 }
 
 function hasJsonForm(value: object): value is { toJSON(): unknown } {

@@ -16,7 +16,7 @@ export class Turns<T> {
   }
 
   has(key: string): boolean {
-    return this.#groups.get(this.#groupOf(key))?.has(key) === true;
+    return this.#size > 0 && this.#groups.get(this.#groupOf(key))?.has(key) === true;
   }
 
   get(key: string): T | undefined {

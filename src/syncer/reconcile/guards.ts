@@ -117,6 +117,7 @@ export function noteKeyChanges(
   changes: readonly KeyFlow[],
   nowMs: number,
 ): { readonly contests: KeyContests; readonly verdicts: readonly KeyVerdict[] } {
+  if (changes.length === 0) return { contests: before, verdicts: [] };
   const contests = new Map(before);
   const verdicts: KeyVerdict[] = [];
   for (const { id, to } of changes) {

@@ -55,7 +55,9 @@ export function anotherRun(reason: string, before: Left | undefined, max: number
 
 /** What is left of all this: that which is due first, and of two at the same time the first. */
 export function earliest(...all: readonly (Left | undefined)[]): Left | undefined {
-  const [first] = all.flatMap((left) => left ?? []).toSorted((a, b) => dueMs(a) - dueMs(b));
+  let first: Left | undefined;
+  for (const left of all)
+    if (left !== undefined && (first === undefined || dueMs(left) < dueMs(first))) first = left;
   return first;
 }
 
