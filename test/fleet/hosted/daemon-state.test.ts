@@ -2,6 +2,7 @@
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import { readDaemon } from '../../../src/fleet/hosted/daemon-state.ts';
+import { TerminalError } from '../../../src/base/errors.ts';
 import { configurationHash } from '../../../src/syncer/config/config.ts';
 import { MemoryClient, MemoryCluster } from '../../../src/kube/memory-cluster.ts';
 import { LEASES } from '../../../src/kube/lease.ts';
@@ -68,7 +69,11 @@ describe('the daemon of a sidecar', () => {
 
   test('whose Lease may not be read is an error, except without leader election', async () => {
     const limited = new LimitedClient(cluster, 'leases');
-    await expect(readDaemon(CONFIG, limited, NOW)).rejects.toThrow('leases is forbidden');
+    // A TerminalError, with which `status --watch` goes on.
+    const error = new TerminalError(
+      'the host cluster: leases is forbidden; grant what "endpoint-syncer rbac" prints to the user of the kubeconfig',
+    );
+    await expect(readDaemon(CONFIG, limited, NOW)).rejects.toThrow(error);
     expect(await readDaemon(ALONE, limited, NOW)).toMatchObject({ lease: undefined, runsOther: false });
   });
 });
