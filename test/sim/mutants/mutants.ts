@@ -402,8 +402,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'echoes: they are translated on the host',
     file: ECHOES,
-    snippet: "const host = state.base.kind === 'fresh' ? agreed?.host : state.host;",
-    replacement: "const host = state.base.kind === 'fresh' ? agreed?.host : state.forward;",
+    snippet: 'return isCorrected && hashOf(virtual) === entry.host ? virtual : state.host;',
+    replacement: 'return state.forward;',
   },
   {
     name: "echoes: the virtual side's own value counts as one",
