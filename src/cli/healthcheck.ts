@@ -47,7 +47,7 @@ async function problemAt(url: string, hash: string): Promise<string | undefined>
   const ready = await read(`${url}/readyz`);
   if (!ready.isOk) return `is not ready:\n${ready.text}`;
   const { text } = await read(`${url}/metrics`);
-  const inUse = /_config_last_reload_success_timestamp_seconds\{hash="(?<hash>[^"]*)"\}/u.exec(text)
+  const inUse = /_config_last_reload_success_timestamp_seconds\{hash="(?<hash>[\w-]*)"\}/u.exec(text)
     ?.groups?.['hash'];
   const isApplied = /_config_last_reload_successful 1$/mu.test(text);
   if (inUse === hash && isApplied) return undefined;

@@ -181,9 +181,9 @@ function orphans(plural: SyncedPlural, world: World): string[] {
     if (namespace === MAPPED_NAMESPACE && !world.settings.isMapped) return [];
     if (!isSynced(plural, world)) return [];
     // Only our record proves that a copy at an earlier place is ours, if it is no clone: if the bookkeeping has its name.
-    const isProven = ['endpoint-syncer/last-synced', 'vcluster.loft.sh/object-host-name'].every(
-      (key) => annotations[key] !== undefined,
-    );
+    const isProven =
+      annotations['endpoint-syncer/last-synced'] !== undefined &&
+      annotations['vcluster.loft.sh/object-host-name'] === copy.metadata.name;
     if (!isProven && statedPlace(annotations, world) !== objectKey(copy)) return [];
     if (isUnseen(copy, world)) return [];
     // That of an object that has opted out stays, also at the place of an earlier configuration.
