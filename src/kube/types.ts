@@ -183,6 +183,10 @@ export interface Informer extends Lister {
   observeRead(object: KubeObject): void;
   /** The same for an object that a GET did not find. */
   observeAbsence(key: ObjectKey, uid: string): void;
+  /** A watch of this namespace is broken: the server may have been restored from a backup since then, and have given a version again. */
+  mayBeRestored(namespace: string): boolean;
+  /** False: the server has other content than the cache under the version of this object, which was just read. All objects are listed again. */
+  confirms(object: KubeObject): boolean;
   /** Runs until `signal` aborts; errors become states and metrics, it never rejects. */
   run(signal: AbortSignal): Promise<void>;
 }

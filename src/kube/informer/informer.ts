@@ -1,6 +1,8 @@
 /** A cache of one resource, kept current by a list-watch, that publishes its changes to subscribers. */
 
+import { jsonEquals } from '../../base/json.ts';
 import {
+  asJson,
   isOlder,
   keyOf,
   objectKey,
@@ -191,6 +193,18 @@ export class CachingInformer implements ObservableInformer {
     part.publish({ type: 'deleted', key, object: held, mayBeRestored: part.listWatch.mayBeRestored });
   }
 
+  mayBeRestored(namespace: string): boolean {
+    return this.#partOf(namespace)?.listWatch.mayBeRestored === true;
+  }
+
+  confirms(object: KubeObject): boolean {
+    const held = this.get(objectKey(object));
+    if (held?.metadata.resourceVersion !== object.metadata.resourceVersion || held === undefined) return true;
+    const isSame = jsonEquals(asJson(held), asJson(kept(copyOf(object), this.#options)));
+    if (!isSame) this.#partOf(object.metadata.namespace)?.listWatch.contradicted(object);
+    return isSame;
+  }
+
   async run(signal: AbortSignal): Promise<void> {
     const { budget, metrics } = this.#options;
     // As long as it runs: the next configuration may not need it.
@@ -221,7 +235,7 @@ export class CachingInformer implements ObservableInformer {
     // No watch event would ever remove an object that the selector leaves out.
     if (!this.#isSelected(object.metadata.labels ?? {})) return this.#cache.remove(object);
     // The caller may use its object later: the transformed one must be a copy.
-    return this.#cache.apply(kept({ ...object, metadata: { ...object.metadata } }, this.#options));
+    return this.#cache.apply(kept(copyOf(object), this.#options));
   }
 
   #publish(event: CacheEvent | undefined): void {
@@ -350,6 +364,11 @@ class CachePart implements ListWatchSink {
     const prefix = `${this.#namespace}/`;
     return this.#namespace === undefined ? keys : keys.filter((key) => key.startsWith(prefix));
   }
+}
+
+/** For what transforms in place. */
+function copyOf(object: KubeObject): KubeObject {
+  return { ...object, metadata: { ...object.metadata } };
 }
 
 function kept(object: KubeObject, { transform }: InformerOptions): KubeObject {

@@ -414,6 +414,11 @@ export class ListWatch {
     return error;
   }
 
+  /** The server has given the version of an object again, to other content. */
+  contradicted({ metadata: { resourceVersion } }: KubeObject): void {
+    this.#rewound(resourceVersion, resourceVersion);
+  }
+
   /** What the sink holds contradicts the server, as after a restore: all objects are listed again and replace it. */
   readonly listAgain = (): void => {
     this.#isRewound = true;

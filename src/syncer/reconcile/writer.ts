@@ -32,7 +32,7 @@ type WrittenCache = Pick<Informer, 'observeWrite' | 'observeDelete' | 'observeRe
 export interface WriterOptions {
   client: ClusterClient;
   resource: Resource;
-  cache: WrittenCache & Partial<Pick<Informer, 'get' | 'newestVersion'>>;
+  cache: WrittenCache & Partial<Pick<Informer, 'get' | 'newestVersion' | 'mayBeRestored' | 'confirms'>>;
   /** The cache publishes deletions by this writer, for keys that depend on the deleted object. Default: false. */
   publishesDeletions?: boolean;
   inFlight: Semaphore;
@@ -65,7 +65,8 @@ export function createWriter(options: WriterOptions): Writer {
   const send = createSender(options);
   const store = async (intent: Intent, request: () => Promise<KubeObject>, replaced?: JsonValue) => {
     let known: string | undefined;
-    const stored = await send(intent, () => {
+    const stored = await send(intent, async () => {
+      if (replaced !== undefined) await checkHistory(options, intent.key);
       known = cache.newestVersion;
       return request();
     });
@@ -147,6 +148,20 @@ function rejectPatch(error: unknown): never {
     error.code === 422 &&
     error.status.details?.causes?.some(({ field }) => field === 'metadata.uid') === true;
   throw isOtherObject ? failure(409, 'Conflict', error.message) : error;
+}
+
+/** A version as the precondition of a write proves nothing once the server may have been restored from a backup: it may have given it again. */
+async function checkHistory({ client, resource, cache }: WriterOptions, key: ObjectKey): Promise<void> {
+  const name = parseKey(key);
+  if (cache.mayBeRestored?.(name.namespace) !== true) return;
+  const current = await client.get(resource, name);
+  if (cache.confirms?.(current) !== false) return;
+  const { resourceVersion } = current.metadata;
+  throw failure(
+    409,
+    'Conflict',
+    `${resource.plural} "${key}" has other content than before at version ${resourceVersion}`,
+  );
 }
 
 /** After a write with unknown outcome. The current object is published, because its change may be another client's. */

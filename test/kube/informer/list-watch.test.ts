@@ -306,6 +306,20 @@ describe('a restored server', () => {
     expect(harness.events.at(-1)?.mayBeRestored).toBe(true);
   });
 
+  test('that has given a version again, as a read shows, is listed again', async () => {
+    await using harness = await known(watch(bookmarkLine(247)));
+    const { informer } = harness;
+    const read = (item: Item): KubeObject => objectOf(item) as KubeObject; // the fixture's form is that of an object
+    expect([{ ...A, version: 241 }, A].map((item) => informer.confirms(read(item)))).toEqual([true, true]);
+    expect(informer.mayBeRestored('default')).toBe(false);
+    expect(informer.confirms(read({ ...A, annotations: { other: 'content' } }))).toBe(false);
+    expect(informer.mayBeRestored('default')).toBe(true);
+    harness.server.on('list', list(252, AFTER)).on('watch', watch());
+    await overcome(harness);
+    await until(() => informer.get('default/missing') !== undefined);
+    expectRestored(harness);
+  });
+
   test('with an older version than the last known one is listed before a watch is resumed', async () => {
     await using harness = await known(cutWatch(bookmarkLine(247)), watch());
     harness.server.on('version', list(246, []));

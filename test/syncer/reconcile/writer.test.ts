@@ -131,3 +131,60 @@ describe('a write whose response is not the object', () => {
     expect(cache.get('ns/a')?.metadata.resourceVersion).toBe('1');
   });
 });
+
+describe('a write whose precondition is a version', () => {
+  const replaced = { metadata: { resourceVersion: '1' } };
+
+  test.each([
+    { what: 'the watch works', isBroken: false, isKnown: false, isSent: true },
+    {
+      what: 'the watch is broken, and the object is as it was seen',
+      isBroken: true,
+      isKnown: true,
+      isSent: true,
+    },
+    {
+      what: 'the server was restored, and gave the version again',
+      isBroken: true,
+      isKnown: false,
+      isSent: false,
+    },
+  ])('$what: sent is $isSent', async ({ isBroken, isKnown, isSent }) => {
+    const sent: string[] = [];
+    const answer = (verb: string) => async (): Promise<KubeObject> => {
+      sent.push(verb);
+      return stored('2');
+    };
+    const unused = async (): Promise<never> => expect.unreachable();
+    const writer = createWriter({
+      client: {
+        cluster: 'host',
+        get: async () => stored('1'),
+        update: answer('update'),
+        patch: answer('patch'),
+        list: unused,
+        create: unused,
+        delete: unused,
+        request: unused,
+        [Symbol.asyncDispose]: async () => undefined,
+      },
+      resource: ENDPOINTS,
+      cache: {
+        mayBeRestored: () => isBroken,
+        confirms: () => isKnown,
+        observeWrite: () => undefined,
+        observeDelete: () => undefined,
+        observeRead: () => undefined,
+        observeAbsence: () => undefined,
+      },
+      inFlight: createSemaphore(1),
+      dryRun: undefined,
+      logger: silentLogger,
+      metrics: { sync: { written: () => undefined, forbidden: () => undefined } },
+    });
+    const writes = [writer.update(stored('1'), 'test'), writer.mergePatch(KEY, replaced, 'test')];
+    for (const result of await Promise.allSettled(writes))
+      expect(result.status === 'fulfilled' || isConflict(result.reason)).toBe(true);
+    expect(sent).toEqual(isSent ? ['update', 'patch'] : []);
+  });
+});
