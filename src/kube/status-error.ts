@@ -113,8 +113,18 @@ export function isAlreadyExists(error: unknown): boolean {
   return error instanceof StatusError && error.code === 409 && error.reason === 'AlreadyExists';
 }
 
+/** The namespace of the request does not exist: the Status of the API server has `namespaces` as `details.kind`. */
+export function isNamespaceMissing(error: unknown): boolean {
+  return error instanceof StatusError && isNotFound(error) && error.status.details?.kind === 'namespaces';
+}
+
 /** A creation in a namespace that is being deleted: admission gives the cause. */
 export function isNamespaceTerminating(error: unknown): boolean {
   const causes = error instanceof StatusError ? (error.status.details?.causes ?? []) : [];
   return causes.some(({ reason }) => reason === 'NamespaceTerminating');
+}
+
+/** Nothing can be created in the namespace of the request. */
+export function isNamespaceGone(error: unknown): boolean {
+  return isNamespaceMissing(error) || isNamespaceTerminating(error);
 }

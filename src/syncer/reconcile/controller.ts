@@ -10,8 +10,8 @@ import {
   isAlreadyExists,
   isConflict,
   isForbidden,
+  isNamespaceMissing,
   isNamespaceTerminating,
-  isNotFound,
 } from '../../kube/status-error.ts';
 import { TransportError } from '../../kube/types.ts';
 import type { ControllerSeries, ReconcileLabel } from '../metrics/metrics.ts';
@@ -360,11 +360,6 @@ export function outcomeOf(error: unknown, failures: number, advice: string): Out
 }
 
 const TERMINATED = /namespace (\S+) because it is being terminated/;
-
-/** The host namespace does not exist: the Status of the API server has `namespaces` as `details.kind`. */
-export function isNamespaceMissing(error: unknown): boolean {
-  return error instanceof StatusError && isNotFound(error) && error.status.details?.kind === 'namespaces';
-}
 
 function patchOutcome(error: PatchError): Outcome {
   const all = [error, ...error.others];

@@ -8,10 +8,9 @@ import {
   type NamespacedName,
   type ObjectKey,
 } from '../../kube/object.ts';
-import { isNamespaceTerminating, isTransient, StatusError } from '../../kube/status-error.ts';
+import { isNamespaceGone, isTransient, StatusError } from '../../kube/status-error.ts';
 import { hasSelector } from '../kinds/kind.ts';
 import { readHostService } from './cache-refresh.ts';
-import { isNamespaceMissing } from './controller.ts';
 import type { Streak } from './guards.ts';
 import type { KindSync } from './kind-sync.ts';
 
@@ -48,7 +47,7 @@ async function isWithNamespace(
   try {
     await clients.host.create(resource, probe, { isDryRun: true });
   } catch (error) {
-    const isEnding = isNamespaceMissing(error) || isNamespaceTerminating(error);
+    const isEnding = isNamespaceGone(error);
     if (isEnding) expectedDeletions.ofNamespaces.set(namespace, true);
     else if (!(error instanceof StatusError) || isTransient(error)) throw error;
     return isEnding;

@@ -14,10 +14,11 @@ import {
   ignoreNotFound,
   isAlreadyExists,
   isConflict,
+  isNamespaceMissing,
   isNamespaceTerminating,
 } from '../../kube/status-error.ts';
 import type { ClusterName } from '../../kube/types.ts';
-import { isNamespaceMissing, UNCHANGED } from '../reconcile/controller.ts';
+import { UNCHANGED } from '../reconcile/controller.ts';
 import {
   correctionWaitMs,
   deletionsOf,

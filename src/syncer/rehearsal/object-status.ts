@@ -2,8 +2,8 @@
 
 import { InvariantError, messageOf, PatchError, patchErrorLine } from '../../base/errors.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, keyOf, objectKey } from '../../kube/object.ts';
-import { isNamespaceMissing, isWait } from '../reconcile/controller.ts';
-import { isNamespaceTerminating } from '../../kube/status-error.ts';
+import { isWait } from '../reconcile/controller.ts';
+import { isNamespaceGone } from '../../kube/status-error.ts';
 import { describeNamespaceEnd, describeTermination } from '../../kube/termination.ts';
 import {
   type AfterTermination,
@@ -92,8 +92,7 @@ export function statusOf(plan: ObjectPlan, facts: StatusFacts): SyncStatus {
     case 'update':
     case 'rewrite':
     case 'takeOver':
-      if (error === undefined || isNamespaceMissing(error) || isNamespaceTerminating(error))
-        return inProgress(plan, decision, facts, what);
+      if (error === undefined || isNamespaceGone(error)) return inProgress(plan, decision, facts, what);
       return failed(error, what, facts);
   }
 }
