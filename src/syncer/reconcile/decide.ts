@@ -23,7 +23,7 @@ export const SKIP_BACKSYNC = 'vcluster.loft.sh/skip-backsync';
 /** The name by which this syncer may appear in a `controlled-by` annotation without opting the object out. */
 const SYNCER_NAME = 'endpoints';
 /** The Endpoints of the API server itself. */
-const NEVER_SYNCED: ObjectKey = 'default/kubernetes';
+export const NEVER_SYNCED: ObjectKey = 'default/kubernetes';
 
 /** vCluster deletes the virtual object of a copy that another client deletes, so such a copy is left to it. */
 export const SYNCED_BY_VCLUSTER = 'synced by vCluster';

@@ -3,6 +3,7 @@
 import { keyOf, type KindName, type NamespacedName } from '../../kube/object.ts';
 import type { Config } from '../config/config.ts';
 import { SYNCABLE_RESOURCES } from '../kinds/synced-kinds.ts';
+import { NEVER_SYNCED } from '../reconcile/decide.ts';
 import type { NameTranslator } from '../translate/types.ts';
 import { createTranslators } from '../translation.ts';
 
@@ -19,9 +20,6 @@ interface TranslatedName {
   readonly why?: string;
   readonly note?: string;
 }
-
-/** The Endpoints and the Service of the API server itself, which the host has too. */
-const NEVER_SYNCED = 'default/kubernetes';
 
 export class ObjectNames {
   readonly #names: NameTranslator;
