@@ -199,8 +199,8 @@ export class CachingInformer implements ObservableInformer {
 
   confirms(object: KubeObject): boolean {
     const held = this.get(objectKey(object));
-    if (held?.metadata.resourceVersion !== object.metadata.resourceVersion || held === undefined) return true;
-    const isSame = jsonEquals(asJson(held), asJson(kept(copyOf(object), this.#options)));
+    if (held === undefined || held.metadata.resourceVersion !== object.metadata.resourceVersion) return true;
+    const isSame = jsonEquals(asJson(held), asJson(keptCopy(object, this.#options)));
     if (!isSame) this.#partOf(object.metadata.namespace)?.listWatch.contradicted(object);
     return isSame;
   }
@@ -234,8 +234,7 @@ export class CachingInformer implements ObservableInformer {
   #store(object: KubeObject): CacheEvent | undefined {
     // No watch event would ever remove an object that the selector leaves out.
     if (!this.#isSelected(object.metadata.labels ?? {})) return this.#cache.remove(object);
-    // The caller may use its object later: the transformed one must be a copy.
-    return this.#cache.apply(kept(copyOf(object), this.#options));
+    return this.#cache.apply(keptCopy(object, this.#options));
   }
 
   #publish(event: CacheEvent | undefined): void {
@@ -366,13 +365,13 @@ class CachePart implements ListWatchSink {
   }
 }
 
-/** For what transforms in place. */
-function copyOf(object: KubeObject): KubeObject {
-  return { ...object, metadata: { ...object.metadata } };
-}
-
 function kept(object: KubeObject, { transform }: InformerOptions): KubeObject {
   return transform?.(object) ?? object;
+}
+
+/** Of an object that its caller may use later: a transform changes it in place. */
+function keptCopy(object: KubeObject, options: InformerOptions): KubeObject {
+  return kept({ ...object, metadata: { ...object.metadata } }, options);
 }
 
 /** All namespaces of a collection share its versions. */

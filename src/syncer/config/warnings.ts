@@ -78,7 +78,7 @@ function services(fields: Fields, byVcluster: readonly string[]): Finding[] {
   return [{ ...warningAtValue(pathOf('endpointSyncer.services'), message), file: 'own' }];
 }
 
-/** Not of a kind that has to be enabled: whoever does not name it wants no copies. */
+/** Of kinds that are enabled by default: of another one, nobody expects copies. */
 function syncedByNone(fields: Fields, shared: readonly string[]): Finding[] {
   const byDefault = SHARED_KEYS.filter((key) => syncableKind(key)?.isEnabledByDefault);
   return byDefault.flatMap((key) => {

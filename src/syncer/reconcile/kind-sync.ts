@@ -331,13 +331,13 @@ export class KindSync {
   }
 }
 
-// Which keys an event concerns: events of both sides map to the keys of virtual objects.
-
 function ownerUidsOf(object: KubeObject): readonly string[] {
   return objectList(objectField(asJson(object), 'metadata'), 'ownerReferences').map((owner) =>
     text(owner, 'uid'),
   );
 }
+
+// Which keys an event concerns: events of both sides map to the keys of virtual objects.
 
 /** Index on virtual objects: the key of their host copy. */
 export const BY_HOST_KEY = 'hostKey';
