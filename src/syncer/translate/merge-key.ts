@@ -108,12 +108,12 @@ export function isUncertain({ virtual, base }: KeyState): boolean {
 
 /** `reversed` is the host's value translated and patched back; it is only looked at where the plan is to take it. */
 export function resolveKey(state: KeyState, plan: KeyPlan, reversed: string | undefined): KeyOutcome {
-  const { virtual, host, forward, base } = state;
+  const { virtual, host, forward } = state;
   switch (plan.kind) {
     case 'push':
       return outcome(state, [virtual, forward], isFromHost(state, forward));
     case 'hold':
-      return { virtual, host, entry: base.kind === 'recorded' ? base.entry : undefined };
+      return { virtual, host, entry: heldEntry(state) };
     case 'leave':
       return plan.isRecorded ? outcome(state, [virtual, host], true) : { virtual, host, entry: undefined };
     case 'take': {
@@ -130,6 +130,15 @@ export function resolveKey(state: KeyState, plan: KeyPlan, reversed: string | un
       return outcome(state, [reversed, settled], staysForeign);
     }
   }
+}
+
+/** Without a record, what this program wrote on the host stays its own: once the virtual object has no such key, it would flow back. */
+function heldEntry(state: KeyState): SyncedEntry | undefined {
+  const { virtual, host, base } = state;
+  if (base.kind === 'recorded') return base.entry;
+  if (base.kind === 'fresh' || host === undefined) return undefined;
+  const isOwn = virtual === undefined ? base.hostOnly === 'remove' : !base.isFromHost;
+  return isOwn ? outcome(state, [virtual, host], false).entry : undefined;
 }
 
 /** The host holds what was recorded as incoming, but the patches have changed since: what it was is not known, so nothing may flow back. */

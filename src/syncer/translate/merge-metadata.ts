@@ -329,8 +329,9 @@ export function resolveMetadata(
     if (result.host !== undefined) setOwn(host, key, result.host);
     if (result.entry === undefined) continue;
     section.set(shortHash(key), plan.kind === 'hold' ? result.entry : madeBy(rules, result.entry));
-    const isOnBoth = result.virtual !== undefined && result.host !== undefined;
-    if (member === 'annotations' && isOnBoth && !result.entry.isFromHost) managed.push(key);
+    // A key that only the host has and that is held is one whose removal waits.
+    const isCopied = result.host !== undefined && (result.virtual !== undefined || plan.kind === 'hold');
+    if (member === 'annotations' && isCopied && !result.entry.isFromHost) managed.push(key);
   }
   const seen = back && new Set(planned.map(({ id }) => id));
   for (const member of ['annotations', 'labels'] as const) {

@@ -5,7 +5,7 @@ import { type JsonObject, valueAt } from '../../../src/base/json.ts';
 import { asJson, asObject, type KubeObject } from '../../../src/kube/object.ts';
 import { withValueAt } from '../../../src/syncer/translate/paths.ts';
 import type { ConcretePath } from '../../../src/syncer/translate/types.ts';
-import { copyOf, merge, noPatches, touch, type TestPatches } from './merge-setup.ts';
+import { annotationOf, copyOf, LOST, merge, noPatches, touch, type TestPatches } from './merge-setup.ts';
 import { endpoints } from './setup.ts';
 
 const HOSTNAME: ConcretePath = ['subsets', 0, 'addresses', 0, 'hostname'];
@@ -88,3 +88,36 @@ test.each(PATHS.slice(0, 2).map((path) => ({ path, of: path.join('.') })))(
     expect([again.virtual, again.host].map((side) => valueAt(asJson(side), path))).toEqual(['v', 't-v']);
   },
 );
+
+const [ANNOTATION = [], LABEL = []] = PATHS;
+
+test.each([
+  { path: ANNOTATION, of: 'an annotation', stripped: ['the first copy'] },
+  { path: ANNOTATION, of: 'an annotation', stripped: ['the first copy', 'each copy'] },
+  { path: LABEL, of: 'a label', stripped: ['the first copy'] },
+  { path: LABEL, of: 'a label', stripped: ['the first copy', 'each copy'] },
+])(
+  'where its patch fails while $stripped has no record, $of is still this program’s, and its removal is carried to the host',
+  async ({ path, stripped }) => {
+    const lost = (object: KubeObject) => touch(object, { annotations: LOST });
+    const strip = stripped.includes('each copy') ? lost : (object: KubeObject) => object;
+    const removed = touch(VIRTUAL, { annotations: { k: undefined }, labels: { k: undefined } });
+    const isThere = (object: KubeObject) => valueAt(asJson(object), path) !== undefined;
+
+    const copy = lost(await copyOf(VIRTUAL, patches()));
+    const first = await merge({ virtual: VIRTUAL, host: copy, patches: patches(path) });
+    expect([first.failed.length, isThere(first.host)]).toEqual([1, true]);
+    // The removal, too, comes while the patch fails.
+    const second = await merge({ virtual: removed, host: strip(first.host), patches: patches(path) });
+    const last = await merge({ virtual: removed, host: strip(second.host), patches: patches() });
+    expect([last.virtual, last.host].map(isThere)).toEqual([false, false]);
+  },
+);
+
+test('where its patch fails, an annotation that only the host has flows back later, as without a failure', async () => {
+  const removed = touch(VIRTUAL, { annotations: { k: undefined } });
+  const copy = touch(await copyOf(removed, patches()), { annotations: { ...LOST, k: 't-host' } });
+  const failed = await merge({ virtual: removed, host: copy, patches: patches(ANNOTATION) });
+  const last = await merge({ ...failed, patches: patches() });
+  expect([last.virtual, last.host].map((side) => annotationOf(side, 'k'))).toEqual(['host', 't-host']);
+});
