@@ -42,6 +42,7 @@ const SERVICES: readonly Operation[] = [
   { atMs: 1000, kind: 'service', side: 'host', object: 0, form: 'plain' },
   { atMs: 1000, kind: 'service', side: 'virtual', object: 0, form: 'plain' },
 ];
+const SERVICE = { kind: 'service', side: 'virtual', object: 0 } as const;
 const PUT = { kind: 'put', object: 0, labels: {}, ips: 1, annotations: { [TEAM]: 'v1' } } as const;
 
 const VALUE = /"example\.com\/team":"([^"]*)"/;
@@ -97,6 +98,25 @@ test('a copy that vCluster makes of a new object is left alone while this progra
   expect(lines.some((line) => line.includes('team-team-'))).toBe(false);
 });
 
+test.each([1500, 3000, 8000])(
+  'a copy that is deleted and created again while vCluster copies it back does not grow, after %d ms',
+  async (afterMs) => {
+    const deleteMs = START_MS + afterMs;
+    const { violations, lines } = await run([
+      ...SERVICES,
+      { atMs: 2000, kind: 'vcluster', plurals: ['endpoints'] },
+      { atMs: START_MS, ...PUT, plural: 'endpoints' },
+      { atMs: deleteMs, ...SERVICE, form: 'selector' },
+      { atMs: deleteMs + 500, ...SERVICE, form: 'plain' },
+      { atMs: START_MS + MINUTE_MS, kind: 'vcluster', plurals: [] },
+    ]);
+    expect(violations).toEqual([]);
+    expect(storedValues(lines, 'endpoints')).toEqual(['v1', 'team-v1']);
+    const last = lines.findLast((line) => line.includes(' wrote host endpoints team/web-x-shop-x-vc @'));
+    expect(last).toContain('"example.com/team":"team-v1"');
+  },
+);
+
 test('a change of the user is synced while vCluster syncs the object too', async () => {
   const { violations, lines } = await run([
     ...SERVICES,
@@ -135,7 +155,6 @@ test('the label of a slice that names its Service does not grow when vCluster st
 
 /** What makes the daemon delete a copy, while vCluster syncs it as well: the object stays, because by vCluster's values it is known. */
 const PLURALS = ['endpoints', 'endpointslices'] as const;
-const SERVICE = { kind: 'service', side: 'virtual', object: 0 } as const;
 const LABEL = { kind: 'label', plural: 'endpointslices', side: 'virtual', object: 0 } as const;
 const DELETING: readonly (readonly [
   string,

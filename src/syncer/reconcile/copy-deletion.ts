@@ -52,7 +52,8 @@ export async function deleteCopy(
   if (!sync.areDependentsRead(target)) return dependentsFirst(reason);
   const outcome = await sync.writers.host.delete(target, host.metadata.uid, reason);
   await clearStatus(sync, seen, host);
-  forget(sync, seen.key);
+  if (seen.virtual === undefined) forget(sync, seen.key);
+  else release(sync, seen.key);
   if (outcome === 'deleted') sync.released(target);
   return { outcome: 'deleted', reason };
 }
@@ -166,6 +167,12 @@ export async function deleteVirtual(
   }
   forget(sync, key);
   return { outcome: 'deleted', reason: HOST_DELETED };
+}
+
+/** The virtual object may get another copy. */
+function release(sync: KindSync, key: ObjectKey): void {
+  sync.states.release(key);
+  sync.references.clearReferences(key);
 }
 
 export function forget(sync: KindSync, key: ObjectKey): void {

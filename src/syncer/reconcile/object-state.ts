@@ -250,6 +250,13 @@ export class ObjectStates {
     return [...this.#awaitedServices].flatMap(([key, awaited]) => (awaited === service ? [key] : []));
   }
 
+  /** There is no copy of ours. What another syncer has copied back from the last one is no change of the user still. */
+  release(key: ObjectKey): void {
+    const { lastSynced, formerRecords } = this.of(key);
+    this.forget(key);
+    Object.assign(this.of(key), { lastSynced, formerRecords });
+  }
+
   /** There is neither a virtual object nor a copy of ours. */
   forget(key: ObjectKey): void {
     this.#states.delete(key);

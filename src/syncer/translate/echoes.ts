@@ -191,9 +191,8 @@ function lastEntries(
   { agreed, remembered, rules, isMarked }: Evidence,
 ): readonly SyncedEntry[] {
   const inStep = agreed === undefined ? [] : [entryOf(agreed, rules)];
-  if (base.kind === 'fresh') return inStep;
   const held = base.kind === 'recorded' ? base.entry : undefined;
-  const isMemoryNeeded = isMarked || base.kind === 'lost';
+  const isMemoryNeeded = isMarked || base.kind !== 'recorded';
   const recorded = isMemoryNeeded ? [held, ...remembered] : [held];
   const made = recorded.filter((entry) => entry !== undefined).filter((entry) => isMadeBy(rules, entry));
   const isByOtherRules = held !== undefined && !made.includes(held);
@@ -280,10 +279,11 @@ function heldHostValue(
   { state, agreed, entry, isCorrected }: EchoedKey,
   virtual: string | undefined,
 ): string | undefined {
-  // A copy that is created gets the value that the one before it had.
-  if (state.base.kind === 'fresh') return agreed?.host;
   // An echo that the virtual side keeps is the text of what the rules wrote.
-  return isCorrected && hashOf(virtual) === entry.host ? virtual : state.host;
+  const written = hashOf(virtual) === entry.host ? virtual : undefined;
+  // A copy that is created gets the value that the one before it had.
+  if (state.base.kind === 'fresh') return agreed?.host ?? written;
+  return isCorrected ? (written ?? state.host) : state.host;
 }
 
 /** The object itself, if it has them all. */

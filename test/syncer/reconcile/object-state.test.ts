@@ -155,6 +155,21 @@ test('one call forgets an object, and no other one', () => {
   expect(states.find('shop/db')?.isKnownCopy(HOST)).toBe(true);
 });
 
+test('without a copy, the last sync is still known, and nothing else', () => {
+  const states = new ObjectStates();
+  const state = states.of(KEY);
+  state.remember({ virtual: VIRTUAL, host: HOST }, seen(), false);
+  state.noteReplaced('a');
+  states.release(KEY);
+  const released = states.of(KEY);
+  expect(released.lastSync(VIRTUAL)).toEqual({
+    agreed: { virtual: VIRTUAL, host: HOST },
+    records: ['record'],
+    formerRecords: [shortHash('a')],
+  });
+  expect([released.isCopied, released.isKnownCopy(HOST)]).toEqual([false, false]);
+});
+
 /** Each member has another value than at first. */
 function filled(): ObjectState {
   const state = synced(later('why', 5));

@@ -199,20 +199,30 @@ describe('a host value that another syncer copies back to the virtual object', a
   });
 });
 
-test('a copy that is created again while its value is still on the virtual side keeps it, and the record of what was before', async () => {
-  const prefix = (value: string | undefined) => value && `team-${value}`;
-  const patches = patchK('both', prefix, (value) => value?.replace(/^team-/, ''));
-  const virtual = endpoints({ annotations: { k: 'v' } });
-  const host = await copyOf(virtual, patches);
-  const echoed = touch(virtual, { annotations: { k: 'team-v' } });
-  const remembered = { agreed: { virtual, host }, restoresEchoes: false };
-  const copy = (await merge({ virtual: echoed, host: undefined, patches, memory: remembered })).host;
-  expect(annotationOf(copy, 'k')).toBe('team-v');
-  const memory = { agreed: undefined, restoresEchoes: true };
-  expect(annotationOf((await merge({ virtual: echoed, host: copy, patches, memory })).virtual, 'k')).toBe(
-    'v',
-  );
-});
+test.each(['what both sides had', 'the last record'] as const)(
+  'a copy that is created again while its value is still on the virtual side keeps it, and the record of what was before: known by %s',
+  async (known) => {
+    const prefix = (value: string | undefined) => value && `team-${value}`;
+    const patches = patchK('both', prefix, (value) => value?.replace(/^team-/, ''));
+    const virtual = endpoints({ annotations: { k: 'v' } });
+    const host = await copyOf(virtual, patches);
+    const record = annotationOf(host, LAST_SYNCED);
+    const isAgreed = known === 'what both sides had';
+    // The record that came back is what a tenant may write: it only makes this process look at its own ones.
+    const echoed = touch(virtual, {
+      annotations: { k: 'team-v', ...(!isAgreed && { [LAST_SYNCED]: record }) },
+    });
+    const remembered = isAgreed
+      ? { agreed: { virtual, host }, restoresEchoes: false }
+      : { agreed: undefined, records: [record ?? ''], restoresEchoes: false };
+    const copy = (await merge({ virtual: echoed, host: undefined, patches, memory: remembered })).host;
+    expect(annotationOf(copy, 'k')).toBe('team-v');
+    const memory = { agreed: undefined, restoresEchoes: true };
+    expect(annotationOf((await merge({ virtual: echoed, host: copy, patches, memory })).virtual, 'k')).toBe(
+      'v',
+    );
+  },
+);
 
 test('a copy that is created gets the patched value, whatever record the tenant wrote on the virtual object', async () => {
   const patches = patchK('both', (value) => value && `team-${value}`);
