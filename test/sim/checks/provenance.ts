@@ -61,7 +61,10 @@ export function watchProvenance(
   virtual.subscribe((change) => copiedBack.note(change));
   const isForgotten = (uid: string, key: string, { grown, isFirst }: GrownValue): boolean => {
     const isUnknown = isFirst && (areEchoesForgotten() || copiedBack.isRecreated(uid));
-    return (isUnknown || copiedBack.isRestored(uid)) && copiedBack.isIn(grown, uid, key);
+    const value = isUnknown || copiedBack.isRestored(uid) ? copiedBack.valueIn(grown, uid, key) : undefined;
+    // Since then it counts as the user's, and the other syncer's copy of what it has grown to is undone.
+    if (value !== undefined) lost.add(key, value);
+    return value !== undefined;
   };
   host.subscribe((change) => deletions.note(change, owners.get(change.object.metadata.uid ?? ''), host));
   const watch = (cluster: SimCluster): void => {
@@ -145,14 +148,15 @@ class CopiedBack {
     return this.#restored.has(uid);
   }
 
-  /** `grown` has grown from the value that vCluster wrote; the object itself may be gone. */
-  isIn(grown: string, uid: string, key: string): boolean {
+  /** What vCluster wrote, if `grown` has grown from it; the object itself may be gone. */
+  valueIn(grown: string, uid: string, key: string): string | undefined {
     const value = this.#values.get(uid)?.[key];
-    return value !== undefined && grown.includes(value);
+    return value !== undefined && grown.includes(value) ? value : undefined;
   }
 }
 
-/** Values of copies of which the host has lost all that says whose they are: its admission strips the record, and a client damages the list. */
+/** Values that count as a user's, because nothing says any more whose they are: the host's admission strips the record, and a client damages the list;
+ * or another syncer has copied them back, and nothing remembers it. */
 class LostValues {
   readonly #values = new Set<string>();
 
@@ -160,7 +164,11 @@ class LostValues {
     if (manager === DAEMON_MANAGER) return;
     const { annotations = {} } = object.metadata;
     for (const [key, value] of Object.entries(annotations))
-      if (isNamed(previous, key) && !isNamed(object, key)) this.#values.add(`${key} ${value}`);
+      if (isNamed(previous, key) && !isNamed(object, key)) this.add(key, value);
+  }
+
+  add(key: string, value: string): void {
+    this.#values.add(`${key} ${value}`);
   }
 
   has(key: string, value: string): boolean {
@@ -250,7 +258,7 @@ function onCopy(change: Change, context: CopyContext): string | undefined {
     const problem = foreignWrite(change, owner, virtual);
     if (problem !== undefined) return problem;
   }
-  if (!isDeletion && isOptedOut(previous)) return 'it has opted out';
+  if (!isDeleted(change) && isOptedOut(previous)) return 'it has opted out';
   const grown = grownValue(change, context);
   context.written.add(`${uid} ${annotations['vcluster.loft.sh/object-uid'] ?? ''}`);
   if (grown !== undefined) return grown;
@@ -300,14 +308,22 @@ function foreignWrite(
   return hasSelector(service) ? 'it is taken over although its virtual Service has a selector' : undefined;
 }
 
+/** With a finalizer, a deletion only marks the object. */
+function isDeleted({
+  object,
+  previous,
+  isDeletion,
+}: Pick<Change, 'object' | 'previous' | 'isDeletion'>): boolean {
+  return isDeletion || object.metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp;
+}
+
 /** The virtual object is the user's: its labels, annotations and contents may follow the host, without anything of the host's own. */
 function onOriginal(
   { object, previous, isDeletion, plural }: Change,
   lost: LostValues,
   deletions: CopyDeletions | undefined,
 ): string | undefined {
-  const isDeleted = isDeletion || object.metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp;
-  if (isDeleted) {
+  if (isDeleted({ object, previous, isDeletion })) {
     if (deletions === undefined) return 'the virtual side is never deleted';
     return deletions.has(plural, object) ? undefined : 'no other client has deleted its copy';
   }
