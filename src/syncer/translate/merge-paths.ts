@@ -149,11 +149,14 @@ export function resolvePaths(planned: PlannedPaths, reversedHost: JsonObject | u
     reversed !== undefined && input.host !== undefined && content.haveSameShape(reversed, input.host);
   let [hostRoot, virtualRoot]: JsonValue[] = [base, input.virtual] as const;
   const section = new Map<string, SyncedEntry>();
+  const unrecorded = unrecordedPaths(input);
   for (const { path, isHostOwned, isTaken, isKept } of paths) {
     const [virtual, host] = [valueAt(input.virtual, path), valueAt(input.host, path)];
     if (isKept) {
       const entry = input.section?.get(pathHash(path));
       if (entry !== undefined) section.set(pathHash(path), entry);
+      else if (unrecorded.has(pathHash(path)))
+        remember(section, { input, path, isHostOwned }, [virtual, host]);
       // Where a patch has failed on the way to the host, `base` has the host's value.
       if (isTaken) hostRoot = withValueAt(hostRoot, path, host);
       continue;
@@ -168,14 +171,18 @@ export function resolvePaths(planned: PlannedPaths, reversedHost: JsonObject | u
         hostRoot = withValueAt(hostRoot, path, host);
       }
     }
-    // Of more, none is recorded.
-    if (section.size <= ENTRIES_MAX) remember(section, { input, path, isHostOwned }, [newVirtual, newHost]);
+    remember(section, { input, path, isHostOwned }, [newVirtual, newHost]);
   }
   return {
     host: membersOf(hostRoot, content),
     virtual: membersOf(virtualRoot, content),
     section,
   };
+}
+
+/** Without a record the virtual side wins at two-way paths. Where a patch has failed, that has to wait, and still holds once there is a record. */
+function unrecordedPaths({ section, host, twoWay }: PathMergeInput): ReadonlySet<string> {
+  return new Set(section === undefined && host !== undefined ? twoWay.map(pathHash) : []);
 }
 
 function remember(
@@ -187,6 +194,8 @@ function remember(
   }: { readonly input: PathMergeInput; readonly path: ConcretePath; readonly isHostOwned: boolean },
   [virtual, host]: readonly [JsonValue | undefined, JsonValue | undefined],
 ): void {
+  // Of more, none is recorded.
+  if (section.size > ENTRIES_MAX) return;
   const wanted = { virtual: valueHash(virtual), host: valueHash(host), isFromHost: isHostOwned };
   const before = valueHash(valueAt(input.virtual, path));
   const entry = entryWith(wanted, before, input.section?.get(pathHash(path)));

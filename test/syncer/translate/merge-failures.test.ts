@@ -89,22 +89,18 @@ test.each(PATHS.slice(0, 2).map((path) => ({ path, of: path.join('.') })))(
   },
 );
 
-const [ANNOTATION = [], LABEL = []] = PATHS;
+const [ANNOTATION = []] = PATHS;
+const EACH: readonly string[] = ['of the first copy', 'of each copy'];
 
-test.each([
-  { path: ANNOTATION, of: 'an annotation', stripped: ['the first copy'] },
-  { path: ANNOTATION, of: 'an annotation', stripped: ['the first copy', 'each copy'] },
-  { path: LABEL, of: 'a label', stripped: ['the first copy'] },
-  { path: LABEL, of: 'a label', stripped: ['the first copy', 'each copy'] },
-])(
-  'where its patch fails while $stripped has no record, $of is still this program’s, and its removal is carried to the host',
-  async ({ path, stripped }) => {
-    const lost = (object: KubeObject) => touch(object, { annotations: LOST });
-    const strip = stripped.includes('each copy') ? lost : (object: KubeObject) => object;
-    const removed = touch(VIRTUAL, { annotations: { k: undefined }, labels: { k: undefined } });
+test.each(PATHS.flatMap((path) => EACH.map((lost) => ({ path, of: path.join('.'), lost }))))(
+  'where its patch fails and the record $lost is lost, $of is still this program’s, and its removal is carried to the host',
+  async ({ path, lost }) => {
+    const withoutRecord = (object: KubeObject) => touch(object, { annotations: LOST });
+    const strip = lost === 'of each copy' ? withoutRecord : (object: KubeObject) => object;
+    const removed = endpoints({}, { subsets: [{ addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 80 }] }] });
     const isThere = (object: KubeObject) => valueAt(asJson(object), path) !== undefined;
 
-    const copy = lost(await copyOf(VIRTUAL, patches()));
+    const copy = withoutRecord(await copyOf(VIRTUAL, patches()));
     const first = await merge({ virtual: VIRTUAL, host: copy, patches: patches(path) });
     expect([first.failed.length, isThere(first.host)]).toEqual([1, true]);
     // The removal, too, comes while the patch fails.
