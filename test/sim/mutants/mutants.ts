@@ -402,8 +402,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'echoes: they are translated on the host',
     file: ECHOES,
-    snippet: 'return isCorrected && hashOf(virtual) === entry.host ? virtual : state.host;',
+    snippet: 'return isCorrected ? (written ?? state.host) : state.host;',
     replacement: 'return state.forward;',
+  },
+  {
+    name: 'echoes: what both sides had is forgotten with the copy',
+    file: 'syncer/reconcile/object-state.ts',
+    snippet: 'Object.assign(this.of(key), { lastSynced, formerRecords });',
+    replacement: 'Object.assign(this.of(key), { formerRecords });',
   },
   {
     name: "echoes: the virtual side's own value counts as one",
