@@ -46,6 +46,7 @@ const FORBIDDEN: readonly (readonly [name: string, spec: JsonObject, problem: st
   ['allocates', { clusterIP: '10.0.0.9' }, 'is allocated by the host'],
   ['invalid', { type: 'Other' }, 'must be one of ClusterIP, ExternalName, LoadBalancer, NodePort'],
 ];
+const OBJECT_NAME = 'vcluster.loft.sh/object-name';
 const INGRESS = [{ ip: '203.0.113.7' }];
 
 export function serviceScenarios(newWorld: NewWorld): void {
@@ -501,6 +502,34 @@ export function serviceScenarios(newWorld: NewWorld): void {
       await world.settle(daemon);
       const still = await world.host.get('Service', ...world.hostKey(blocked));
       expect(still.metadata.resourceVersion).toBe(foreign.metadata.resourceVersion);
+    });
+  });
+
+  describe('a client of the host that damages the copy of a Service', { concurrent: false }, () => {
+    const shared = sharedWorld(newWorld, () => ({ config: SERVICES }));
+
+    test.each([
+      ['the name of the object', { annotations: { [OBJECT_NAME]: null } }],
+      ['all annotations', { annotations: null }],
+      ['all annotations and labels', { annotations: null, labels: null }],
+    ])('by the removal of %s does not end its traffic', async (_, metadata) => {
+      const { world, daemon, namespace } = shared();
+      // The host's name is cut, so nothing follows from it.
+      const key = `${await namespace()}/${'l'.repeat(60)}`;
+      await world.virtual.create('Service', plain(key));
+      await world.createVirtual(key);
+      await world.virtual.create('EndpointSlice', slice(`${pair(key)[0]}/sliced`, pair(key)[1]));
+      await whenService(world, key);
+      const before = [await world.whenCopied(key), await whenSlice(world, `${pair(key)[0]}/sliced`)];
+      await world.host.merge('Service', world.hostKey(key), { metadata });
+      await whenService(
+        world,
+        key,
+        ({ metadata: { annotations } }) => annotations?.[OBJECT_NAME] !== undefined,
+      );
+      await world.settle(daemon);
+      const after = [await world.whenCopied(key), await whenSlice(world, `${pair(key)[0]}/sliced`)];
+      expect(after.map(({ metadata: { uid } }) => uid)).toEqual(before.map(({ metadata: { uid } }) => uid));
     });
   });
 

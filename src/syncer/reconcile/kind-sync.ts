@@ -88,7 +88,7 @@ export class KindSync {
     this.virtual = virtual;
     this.host = host;
     this.services = services;
-    this.foreignService = foreignServices(kind, names, hostServices);
+    this.foreignService = foreignServices(this, hostServices);
     this.forge = new CopyForge({ ...environment, kind, pipeline, foreignService: this.foreignService });
     this.foughtDeletions = new FoughtDeletions(clock);
     this.#ownDeletions = ownDeletions(clock);
@@ -423,22 +423,35 @@ export function keysChangedSinceCopied({
 
 /** `services`: those of the host. Different virtual Services can have the same host name, and the host may have a Service of that name itself. */
 function foreignServices(
-  kind: SyncedKind,
-  names: NameTranslator,
+  { kind, names, environment: { kinds } }: Pick<KindSync, 'kind' | 'names' | 'environment'>,
   services: Pick<Lister, 'get'>,
 ): ForeignService {
   return (key, virtual) => {
     const service = key === undefined ? undefined : services.get(key);
     if (key === undefined || service === undefined) return undefined;
     const original = originalOf(service, names);
-    if (original === undefined) return key;
     const wanted = virtual && kind.serviceKey(objectKey(virtual), virtual);
-    if (wanted === undefined || wanted === keyOf(original)) return undefined;
+    if (wanted === undefined) return original === undefined ? key : undefined;
+    if (original !== undefined && wanted === keyOf(original)) return undefined;
+    if (isDamagedCopyOf(wanted, service, { kinds, names })) return undefined;
+    if (original === undefined) return key;
     const { namespace, name } = parseKey(wanted);
     // Another syncer has copied the translated name of the Service back to the virtual object.
     const isTranslated = name === parseKey(key).name;
     return isTranslated && namespace === original.namespace ? undefined : key;
   };
+}
+
+/** A client has removed bookkeeping of the copy of `key`, which the sync of Services is about to write again. */
+function isDamagedCopyOf(
+  key: ObjectKey,
+  service: KubeObject,
+  { kinds, names }: { readonly kinds: readonly KindSync[]; readonly names: NameTranslator },
+): boolean {
+  const ownership = ownershipOf(service, SERVICES, names, parseKey(key));
+  if (ownership.kind === 'ours') return keyOf(ownership.virtual) === key;
+  const sync = kinds.find(({ kind: { resource } }) => resource.plural === SERVICES.plural);
+  return sync?.states.find(key)?.isKnownCopy(service) === true;
 }
 
 /** The host Service is the copy of a Service in the namespace of `virtual`. */
