@@ -406,12 +406,6 @@ export const MUTANTS: readonly Mutant[] = [
     replacement: 'return state.forward;',
   },
   {
-    name: 'echoes: what both sides had is forgotten with the copy',
-    file: 'syncer/reconcile/object-state.ts',
-    snippet: 'Object.assign(this.of(key), { lastSynced, formerRecords });',
-    replacement: 'Object.assign(this.of(key), { formerRecords });',
-  },
-  {
     name: "echoes: the virtual side's own value counts as one",
     file: ECHOES,
     snippet: 'value === entry?.host && value !== entry?.virtual);',
