@@ -111,6 +111,7 @@ class SimRun {
       areOwnDeletionsUnknown: () =>
         this.#areTwoWriting || (this.#isInterrupted && this.#faults.hasListedPast),
       areEchoesForgotten: () => this.#areEchoesForgotten,
+      isPaused: () => this.#daemons.some((daemon) => daemon.wasPausedSince(this.#clock.nowMs)),
       violation,
     });
     watchContestedSlices(this.#clusters, violation);

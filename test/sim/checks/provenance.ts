@@ -27,6 +27,8 @@ export interface ProvenanceOptions {
   readonly deletesVirtual: boolean;
   /** A daemon may take a deletion by another daemon, or by an earlier process, for one by another client. */
   readonly areOwnDeletionsUnknown: () => boolean;
+  /** Of a namespace that ends and is created again meanwhile, a daemon sees nothing but deletions. */
+  readonly isPaused: () => boolean;
   /** Without a copy, nothing is left that says what vCluster has copied back. */
   readonly areEchoesForgotten: () => boolean;
   readonly violation: (message: string) => void;
@@ -47,13 +49,13 @@ const GROWN = new RegExp(`^team-team-|^\\[\\[|-x-${VCLUSTER}-x-.*-x-${VCLUSTER}$
 /** Watches both clusters, and reports every write of the program that it must not do. */
 export function watchProvenance(
   { host, virtual }: Readonly<Record<'host' | 'virtual', SimCluster>>,
-  { deletesVirtual, areOwnDeletionsUnknown, areEchoesForgotten, violation }: ProvenanceOptions,
+  { deletesVirtual, areOwnDeletionsUnknown, areEchoesForgotten, isPaused, violation }: ProvenanceOptions,
 ): Provenance {
   const owners = new Map<string, string>();
   /** The virtual object that the program wrote a copy for, by the copy's uid. */
   const copied = new Map<string, string>();
   const written = new Set<string>();
-  const deletions = new CopyDeletions(areOwnDeletionsUnknown);
+  const deletions = new CopyDeletions({ areOwnDeletionsUnknown, isPaused });
   const copiedBack = new CopiedBack();
   const lost = new LostValues();
   host.subscribe((change) => lost.note(change));
@@ -184,7 +186,7 @@ function isNamed(copy: KubeObject | undefined, key: string): boolean {
 
 /** The virtual objects whose copies other clients have deleted, or may seem to have. */
 class CopyDeletions {
-  readonly #areOwnDeletionsUnknown: () => boolean;
+  readonly #options: Pick<ProvenanceOptions, 'areOwnDeletionsUnknown' | 'isPaused'>;
   readonly #uids = new Set<string>();
   readonly #deleters = new Deleters();
   /** Those whose copies the program or a controller deleted, or which had no Service. */
@@ -194,8 +196,8 @@ class CopyDeletions {
   readonly #originals = new Map<string, Set<string>>();
   #ownServiceDeletion = '';
 
-  constructor(areOwnDeletionsUnknown: () => boolean) {
-    this.#areOwnDeletionsUnknown = areOwnDeletionsUnknown;
+  constructor(options: Pick<ProvenanceOptions, 'areOwnDeletionsUnknown' | 'isPaused'>) {
+    this.#options = options;
   }
 
   note(change: Change, owner: string | undefined, host: SimCluster): void {
@@ -213,13 +215,14 @@ class CopyDeletions {
     if (!isDeletion || owner !== DAEMON_MANAGER) return;
     const isByProgram = deleter === DAEMON_MANAGER || deleter === CONTROLLER_MANAGER;
     const isOwn = isByProgram || isByService || !hasService(change, host);
-    const deletions = isOwn ? this.#own : this.#uids;
+    const isUnseen = this.#options.isPaused() && !host.hasNamespace(object.metadata.namespace ?? '');
+    const deletions = isOwn && !isUnseen ? this.#own : this.#uids;
     for (const original of originals) deletions.add(`${plural} ${original}`);
   }
 
   has(plural: string, { metadata: { uid } }: KubeObject): boolean {
     const id = `${plural} ${uid}`;
-    return this.#uids.has(id) || (this.#own.has(id) && this.#areOwnDeletionsUnknown());
+    return this.#uids.has(id) || (this.#own.has(id) && this.#options.areOwnDeletionsUnknown());
   }
 }
 
