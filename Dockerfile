@@ -8,8 +8,8 @@ RUN npm ci --ignore-scripts
 COPY . .
 RUN scripts/image/app.sh /app
 ENV NODE_COMPILE_CACHE=/app/compiled
-# Compiled code belongs to the user and the program that will use it.
-RUN setpriv --reuid=65532 --regid=65532 --clear-groups node /app/dist/main.js run --help > /dev/null \
+# Compiled code belongs to the user and the program that will use it. The demo calls the functions that a start of the daemon calls.
+RUN setpriv --reuid=65532 --regid=65532 --clear-groups node /app/dist/main.js demo --once --dir /tmp/demo > /dev/null \
   && setpriv --reuid=65532 --regid=65532 --clear-groups node /app/dist/main.js eval '"the sandbox works"'
 
 FROM gcr.io/distroless/cc-debian12:nonroot@sha256:9dac0a79194e45a7da0158a9c6da57b217585af0786db3845d1f0ec1a0dd182f

@@ -63,7 +63,7 @@ export async function startProgram(
   await import('../scripts/build.ts');
   // The commands of the Dockerfile.
   await compileOnce(place, PROGRAM, [
-    ['run', '--help'],
+    ['demo', '--once', '--dir', join(directory, 'demo')],
     ['eval', '1'],
   ]);
   const [port = 0] = await freePorts(1);

@@ -55,7 +55,7 @@ const NAMES: Record<string, number> = {
   apiserver: 120,
   expressions: 36,
   'shared-config': 27,
-  cli: 25,
+  cli: 26,
   fleet: 8,
   'access-keys': 14,
   'embedded-cluster': 3,

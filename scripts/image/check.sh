@@ -26,9 +26,11 @@ install -D /usr/bin/env "$root/usr/bin/env"
 for library in $(ldd "$node" /usr/bin/env | grep -o '/[^ ]*\.so[^ ]*' | sort -u) $(find "$root/app/node_modules/isolated-vm/prebuilds" -name '*.node' -exec ldd {} + | grep -o '=> /[^ ]*' | cut -c4- | sort -u); do
   install -D "$library" "$root$library"
 done
-mkdir -p "$root/dev" "$root/proc" "$root/tmp" "$root/etc/endpoint-syncer"
+mkdir -p "$root/dev" "$root/proc" "$root/etc/endpoint-syncer"
+install -d -m 1777 "$root/tmp"
 
-in_root /usr/local/bin/node /app/dist/main.js run --help > /dev/null
+in_root /usr/local/bin/node /app/dist/main.js demo --once --dir /tmp/demo > /dev/null
+ls "$root"/app/compiled/*/run.cjs-* > /dev/null
 # With a construct that the daemon leaves to the sandbox process; fails if it does not.
 in_sandbox() {
   local said

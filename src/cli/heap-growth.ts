@@ -48,6 +48,12 @@ function releaseStartMemory(): void {
   growYoungGeneration(DAEMON_YOUNG_BYTES_MAX);
 }
 
+/** The flags that V8 starts with. */
+export function resetHeapGrowth(): void {
+  setFlagsFromString('--heap-growing-percent=0');
+  setFlagsFromString('--semi-space-growth-factor=2');
+}
+
 export interface StartupHeap {
   /** The first lists are about to be read, or the first pass begins. */
   grow(): void;
@@ -63,7 +69,7 @@ export function createStartupHeap(): StartupHeap {
   let observer: PerformanceObserver | undefined;
   return {
     grow() {
-      setFlagsFromString('--heap-growing-percent=0');
+      resetHeapGrowth();
       growYoungGeneration(DAEMON_YOUNG_BYTES_MAX);
       observer?.disconnect();
       observer = new PerformanceObserver(() => {

@@ -1,6 +1,5 @@
 /** `run`: the daemon, until a signal ends it. */
 
-import { flushCompileCache } from 'node:module';
 import type { Command } from 'commander';
 import { COMMAND_GIVES_UP_MS } from '../syncer/clusters.ts';
 import { startDaemon, type Daemon, type DaemonOptions } from '../syncer/run.ts';
@@ -16,6 +15,7 @@ import { exitAfterGracePeriod, logWarnings, reloadOnChange, stopSignals } from '
 import { formatListing, outputOption, resourceName } from './output/listing.ts';
 import { parseKey } from '../kube/object.ts';
 import { programParts } from './installation.ts';
+import { keepCompiledCode } from './compiled-code.ts';
 import { createStartupHeap, type StartupHeap } from './heap-growth.ts';
 
 /** A longer first pass continues with limited memory. */
@@ -65,7 +65,6 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   const [daemon, failed] = 'sync' in running ? [running.sync, [running.sync.failed]] : [running, []];
   const watching = reloadOnChange({ loaded, load, daemon, clock: systemClock, logger });
   void releaseMemoryAfterStart(heap, running, signal);
-  flushCompileCache(); // for the next start, even if this process is killed
   const failure = await Promise.race([stop.requested, ...failed]);
   const exitCode = failure === undefined ? 0 : 1;
   exitAfterGracePeriod(exitCode);
@@ -108,7 +107,9 @@ async function releaseMemoryAfterStart(
   }
   const started = 'sync' in running ? running.sync.firstPass(signal) : running.whenStarted(signal);
   await Promise.race([started, sleep(systemClock, FIRST_PASS_MS_MAX, signal)]);
-  if (!signal.aborted) heap.release();
+  if (signal.aborted) return;
+  keepCompiledCode();
+  heap.release();
 }
 
 /** Ends a dry run after its first pass: exit code 0 if nothing would be written and nothing is refused. */

@@ -41,6 +41,7 @@ import { type DemoPage, startDemoPage } from './demo-page.ts';
 import { DemoChanges } from './demo-changes.ts';
 import { portOption } from './page-server.ts';
 import { reloadOnChange, stopSignals } from '../cli/process-lifecycle.ts';
+import { keepCompiledCode } from '../cli/compiled-code.ts';
 import { programParts } from '../cli/installation.ts';
 
 interface DemoOptions {
@@ -93,7 +94,11 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
     isWarm = true;
     if (page !== undefined) printIntroduction(dir, page.url, daemon.healthUrl);
     await createSamples(virtualClient);
-    if (once) return await showOnce(hostClient, activity, output, stop.signal);
+    if (once) {
+      const exitCode = await showOnce(hostClient, activity, output, stop.signal);
+      keepCompiledCode();
+      return exitCode;
+    }
     const { sync } = daemon;
     const reloading: Reloading = {
       reload: async (next, textHash) => {

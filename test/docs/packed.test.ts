@@ -2,7 +2,7 @@
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -55,10 +55,28 @@ describe('the packed install', () => {
     expect(Object.keys(ours?.devDependencies ?? {}).filter(isContained)).toEqual([]);
   });
 
+  test('a start uses the code that the demo has called', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-packed-'));
+    try {
+      const inFolder = { ...env, XDG_CACHE_HOME: folder, NODE_COMPILE_CACHE: undefined };
+      const kept = () =>
+        readdirSync(folder, { recursive: true, encoding: 'utf8' })
+          .filter((path) => path.includes('run.cjs-'))
+          .map((path) => statSync(join(folder, path)).ino);
+      await run('endpoint-syncer', ['demo', '--once', '--dir', join(folder, 'demo')], { env: inFolder });
+      const before = kept();
+      expect(before).toHaveLength(1);
+      await run('endpoint-syncer', ['run', '--help'], { env: inFolder });
+      expect(kept()).toEqual(before);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
   test('has the license of every package that it contains', async () => {
     const dist = join(await packedInstall(), 'lib', 'node_modules', 'endpoint-syncer', 'dist');
     const scripts = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter((path) =>
-      path.endsWith('.js'),
+      /\.c?js$/u.test(path),
     );
     const contained = scripts.flatMap((path) =>
       [
