@@ -51,7 +51,7 @@ const TOP_RANK = 9;
  * needs fewer lowers the number; one that needs more has to say why, as its folder should do the work.
  */
 const NAMES: Record<string, number> = {
-  syncer: 93,
+  syncer: 77,
   apiserver: 120,
   expressions: 36,
   'shared-config': 27,
@@ -60,8 +60,12 @@ const NAMES: Record<string, number> = {
   'access-keys': 14,
   'embedded-cluster': 3,
 };
-/** Of these, what the commands take: what a person who writes one has to know of the engine. */
-const NAMES_OF_COMMANDS: Record<string, number> = { syncer: 51, fleet: 8, expressions: 4 };
+/** Of these, what the commands take, and from how many entry files: what a person who writes one has to know of the engine. */
+const OF_COMMANDS: Record<string, { readonly names: number; readonly files: number }> = {
+  syncer: { names: 33, files: 20 },
+  fleet: { names: 8, files: 5 },
+  expressions: { names: 4, files: 2 },
+};
 /** Libraries of small things, in which each name stands alone. */
 const UNCOUNTED = ['base', 'kube', 'config-file', 'main'];
 
@@ -162,10 +166,16 @@ describe('imports', () => {
       Object.keys(folders).map((folder) => [folder, names.filter((one) => one === folder).length]),
     );
 
-  test('the names that the commands import of the engine do not become more', () => {
-    const ofCommands = files.filter((file) => firstPart(file) === 'cli');
-    const names = [...new Set(ofCommands.flatMap(foreignNames))].map(firstPart);
-    expect(countsIn(names, NAMES_OF_COMMANDS)).toEqual(NAMES_OF_COMMANDS);
+  test('the names that the commands import of the engine, and their files, do not become more', () => {
+    const ofCommands = files.filter((file) => firstPart(file) === 'cli').flatMap(foreignNames);
+    const entries = ofCommands.map((name) => name.split(' ')[0] ?? '');
+    const count = (of: readonly string[], folder: string): number =>
+      [...new Set(of)].filter((one) => firstPart(one) === folder).length;
+    const counted = Object.keys(OF_COMMANDS).map((folder) => [
+      folder,
+      { names: count(ofCommands, folder), files: count(entries, folder) },
+    ]);
+    expect(Object.fromEntries(counted)).toEqual(OF_COMMANDS);
   });
 
   test('the names that other folders import do not become more', () => {

@@ -13,15 +13,12 @@ import { Fields, formatPath } from '../config-file/finding.ts';
 import type { Config } from '../syncer/config/config.ts';
 import type { KindTakeover } from '../syncer/config/values-in-force.ts';
 import { keyOf, type KubeObject } from '../kube/object.ts';
-import type { ObjectPlan } from '../syncer/rehearsal/rehearsal.ts';
 import { CONNECTION_FIELDS } from './config/flags.ts';
 import { addConfigOptions, HELP_GROUP, loaderInput } from './config-options.ts';
 import { addVclusterOption, eachVcluster, hostedValues } from './live/hosted.ts';
 import { commandParts } from './live/command-parts.ts';
-import { whileConnected } from '../syncer/rehearsal/connection.ts';
-import { programParts } from './installation.ts';
+import { withLiveSync } from '../syncer/rehearsal/live-sync.ts';
 import type { HostedVcluster } from '../fleet/hosted/hosted-vcluster.ts';
-import { planWorld } from '../syncer/rehearsal/snapshot.ts';
 import {
   BY_HAND,
   disabling,
@@ -32,7 +29,7 @@ import {
   type Migration,
   type Row,
 } from './migration.ts';
-import { describeFailure, type ExitWith, reportProblems, usageError, tell } from './output/terminal.ts';
+import { type ExitWith, reportProblems, usageError, tell } from './output/terminal.ts';
 import { formatJson, formatTable, formatOption } from './output/listing.ts';
 import { ConfigError, messageOf, TerminalError } from '../base/errors.ts';
 import { MEMBER_LABEL } from '../fleet/decide-member.ts';
@@ -106,28 +103,15 @@ interface MigratedObject extends JsonObject {
 }
 
 function objectsOf(config: Config): Promise<MigratedObject[]> {
-  return whileConnected(config, programParts(), async (connection) => {
-    const { objects } = await planWorld(connection, { ...commandParts(), isOwnerNeeded: false });
-    return objects.flatMap((object) => migratedObject(object));
-  });
-}
-
-function migratedObject({ kind, key, seen, decision, error, changes }: ObjectPlan): MigratedObject[] {
-  if (seen.virtual === undefined) return [];
-  const { target, host } = seen;
-  const isCopied = host !== undefined;
-  const isRefused = decision.kind === 'refuse' || error !== undefined;
-  const afterwards =
-    error !== undefined
-      ? `fails: ${describeFailure(error).split('\n')[0] ?? ''}`
-      : decision.kind === 'refuse'
-        ? `refused: ${decision.reason}`
-        : decision.kind === 'ignore'
-          ? `not synced: ${decision.reason}`
-          : `${US}, ${changes.length === 0 ? 'unchanged' : decision.kind}`;
-  const copy = target === undefined ? '-' : keyOf(target);
-  const isLost = isCopied && isRefused;
-  return [{ kind: kind.resource.kind, virtual: key, host: copy, afterwards, isLost }];
+  return withLiveSync(config, commandParts(), async (sync) =>
+    (await sync.outcomes()).map(({ kind, virtual, host, outcome, isSynced, isLost }) => ({
+      kind,
+      virtual,
+      host: host === undefined ? '-' : keyOf(host),
+      afterwards: isSynced ? `${US}, ${outcome}` : outcome,
+      isLost,
+    })),
+  );
 }
 
 /** What the two sections have to mean, with aliases and merge keys expanded. */

@@ -4,16 +4,11 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { loadConfig } from './config/load.ts';
 import type { Config } from '../syncer/config/config.ts';
-import { keyOf, type NamespacedName } from '../kube/object.ts';
-import { ObjectNames } from '../syncer/rehearsal/object-names.ts';
+import { keyOf } from '../kube/object.ts';
+import { translateNames } from '../syncer/rehearsal/object-names.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 import { type ExitWith, reportProblems, usageError, tell } from './output/terminal.ts';
 import { formatListing, outputOption, type ListedRow } from './output/listing.ts';
-import { isNamedBy, knownKind, similarKind, type KnownKind } from './kind-scope.ts';
-import { isDnsLabel, isDnsSubdomain, NAME_LENGTH_MAX } from '../kube/names.ts';
-
-/** A kind, a resource (`gadgets`), or a resource with its group (`gadgets.example.com`). */
-const KIND = /^[A-Za-z][A-Za-z0-9]*(\.[A-Za-z0-9.-]+)?$/u;
 
 interface NamesOptions {
   readonly kind: string;
@@ -53,90 +48,22 @@ function withStandardInput(args: readonly string[]): readonly string[] {
 
 /** An invalid argument fails the whole command; a name without a translation fails alone, and the others are printed. */
 function translateAll(args: readonly string[], config: Config, options: NamesOptions): number {
-  const kind = knownKind(options.kind);
-  if (!KIND.test(kind.kind))
-    return usageError(`--kind must be the name of a kind, such as Secret, found "${kind.kind}"`);
-  const translation = { config, isReverse: options.reverse === true, names: new ObjectNames(config) };
-  const results = args.map((text) => translated(text, kind, translation));
-  const problems = results.flatMap(({ problem }) => problem ?? []);
+  const { reverse: isReverse = false, output } = options;
+  const { kind, problems, note, results } = translateNames(config, args, { kind: options.kind, isReverse });
   for (const problem of problems) tell(`error: ${problem}`);
   if (problems.length > 0) return 2;
-  if (kind.scope === 'unknown' && !isNamedBy(config, kind.kind)) {
-    const hint = similarKind(kind.kind) || '; it is treated as a custom resource';
-    tell(`note: kind "${kind.kind}" is not known here${hint}`);
+  for (const one of [{ note }, ...results]) {
+    if (one.note !== undefined) tell(`note: ${one.note}`);
+    if ('why' in one) tell(`error: ${one.why}`);
   }
-  for (const { note, miss } of results) {
-    if (note !== undefined) tell(`note: ${note}`);
-    if (miss !== undefined) tell(`error: ${miss}`);
-  }
-  const rows = results.flatMap((result) => result.rows.map((row) => listedRow(kind, row, options)));
+  const rows = results.flatMap(({ names: found }) =>
+    found.map(({ virtual, host, shortName }): ListedRow => ({
+      cells: [kind, keyOf(virtual), keyOf(host), shortName || '-'],
+      name: keyOf(isReverse ? virtual : host),
+      json: { kind, virtual: { ...virtual }, host: { ...host }, shortName },
+    })),
+  );
   const heading = ['KIND', 'VIRTUAL', 'HOST', 'SHORTNAME'];
-  process.stdout.write(formatListing({ heading, rows }, options.output));
-  return results.some(({ miss }) => miss !== undefined) ? 1 : 0;
-}
-
-function listedRow(
-  { kind }: KnownKind,
-  { virtual, host, shortName }: NameTranslation['rows'][number],
-  { reverse = false }: NamesOptions,
-): ListedRow {
-  const cells = [kind, keyOf(virtual), keyOf(host), shortName || '-'];
-  const json = { kind, virtual: { ...virtual }, host: { ...host }, shortName };
-  return { cells, name: keyOf(reverse ? virtual : host), json };
-}
-
-/** `problem`: the argument is invalid; `miss`: the name has no translation; `note`: a remark on the translation. One line each. */
-interface NameTranslation {
-  readonly rows: ReturnType<ObjectNames['onHost']>['names'];
-  readonly problem?: string;
-  readonly miss?: string;
-  readonly note?: string;
-}
-
-/** A host name without a namespace is in the host namespace. */
-function translated(
-  text: string,
-  kind: KnownKind,
-  { config, isReverse, names }: { config: Config; isReverse: boolean; names: ObjectNames },
-): NameTranslation {
-  const isBare = isReverse && !text.includes('/') && kind.scope === 'namespaced';
-  const full = isBare ? `${config.host.namespace}/${text}` : text;
-  const parsed = parseName(full, kind);
-  if ('problem' in parsed) return { rows: [], problem: parsed.problem };
-  const { names: rows, why, note } = isReverse ? names.inVirtual(kind, parsed) : names.onHost(kind, parsed);
-  return {
-    rows,
-    ...(why !== undefined && { miss: `${full}: ${why}` }),
-    ...(note !== undefined && { note: `${full}: ${note}` }),
-  };
-}
-
-/** Names of these kinds may be any path segment (`system:node`). */
-const PATH_NAMED = new Set(['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding']);
-
-function parseName(text: string, { kind, scope }: KnownKind): NamespacedName | { readonly problem: string } {
-  const parts = text.split('/');
-  const isNamespaced = scope === 'namespaced' || (scope === 'unknown' && parts.length > 1);
-  if (parts.length !== (isNamespaced ? 2 : 1)) {
-    const rule = isNamespaced
-      ? 'namespaced, write NAMESPACE/NAME'
-      : 'cluster-scoped, write NAME without a namespace';
-    return { problem: `"${text}": ${kind} objects are ${rule}` };
-  }
-  const [namespace = '', name = ''] = isNamespaced ? parts : ['', text];
-  if (isNamespaced && !isDnsLabel(namespace)) {
-    const rule = `lower-case letters, digits and "-", at most 63, starting and ending with a letter or a digit`;
-    return { problem: `"${text}": "${namespace}" is not the name of a namespace (${rule})` };
-  }
-  if (!isNameOf(kind, name)) {
-    const rule = `lower-case letters, digits, "-" and ".", at most ${NAME_LENGTH_MAX}, starting and ending with a letter or a digit`;
-    return { problem: `"${text}": "${name}" is not the name of an object (${rule})` };
-  }
-  return { namespace, name };
-}
-
-function isNameOf(kind: string, name: string): boolean {
-  if (name === '' || name.length > NAME_LENGTH_MAX) return false;
-  if (PATH_NAMED.has(kind)) return name !== '.' && name !== '..' && !/[/%\s]/.test(name);
-  return kind === 'Namespace' ? isDnsLabel(name) : isDnsSubdomain(name);
+  process.stdout.write(formatListing({ heading, rows }, output));
+  return results.some(({ why }) => why !== undefined) ? 1 : 0;
 }

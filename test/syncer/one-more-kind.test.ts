@@ -87,7 +87,7 @@ const VALUES = 'sync: {toHost: {ingresses: {enabled: true}}}';
 
 const USE = `
 import { planMigration, rowsOf, keptRights } from './cli/migration.ts';
-import { knownKind } from './cli/kind-scope.ts';
+import { knownKind } from './syncer/rehearsal/kind-names.ts';
 import { apiDefaults } from './cli/offline/api-defaults.ts';
 import { FileSync } from './syncer/rehearsal/files.ts';
 import { startState } from './showcase/playground.ts';

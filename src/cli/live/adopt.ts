@@ -3,19 +3,18 @@
 import type { Command } from 'commander';
 import { TerminalError } from '../../base/errors.ts';
 import { keyOf } from '../../kube/object.ts';
-import { adoptCopies } from '../../syncer/rehearsal/adoption.ts';
 import { addConfigOptions } from '../config-options.ts';
 import type { ExitWith } from '../output/terminal.ts';
+import type { LiveSync } from '../../syncer/rehearsal/live-sync.ts';
 import { withConnection } from './hosted.ts';
-import type { Connection } from '../../syncer/rehearsal/connection.ts';
 
 export function define(command: Command, exitWith: ExitWith): void {
   addConfigOptions(command);
   command.action(() => exitWith(() => withConnection(command, adopt)));
 }
 
-async function adopt(connection: Connection): Promise<number> {
-  const lease = await adoptCopies(connection);
+async function adopt(sync: LiveSync): Promise<number> {
+  const lease = await sync.adopt();
   if (lease === undefined)
     throw new TerminalError(
       'the namespace kube-system of the virtual cluster may not be read, which tells it from others; grant the right that ' +

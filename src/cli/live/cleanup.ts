@@ -3,20 +3,17 @@
 import { plainText } from '../../base/excerpt.ts';
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
-import { systemClock } from '../../base/clock.ts';
-import { printKindName, isOfKindNamed, keyOf, objectKey, type Resource } from '../../kube/object.ts';
-import { LEASES } from '../../kube/lease.ts';
+import { keyOf, objectKey } from '../../kube/object.ts';
 import type { ClusterName } from '../../kube/types.ts';
-import { readDaemon, type DaemonState } from '../../fleet/hosted/daemon-state.ts';
 import { keysOfVcluster } from '../../fleet/hosted/hosted-vcluster.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
-import { type ExitWith, tell } from '../output/terminal.ts';
-import { knownKind, similarKind, type KnownKind } from '../kind-scope.ts';
+import { type ExitWith, tell, usageError } from '../output/terminal.ts';
 import { formatListing, outputOption, resourceName } from '../output/listing.ts';
-import type { Connection } from '../../syncer/rehearsal/connection.ts';
-import { commandParts } from './command-parts.ts';
-import { deleteCreated, planCleanup, type CreatedObject } from '../../syncer/rehearsal/created-objects.ts';
+import type { LiveSync } from '../../syncer/rehearsal/live-sync.ts';
+
+type DaemonState = Awaited<ReturnType<LiveSync['readDaemon']>>;
+type CreatedObject = Parameters<LiveSync['delete']>[0][number][number];
 
 interface CleanupFlags {
   readonly yes?: boolean;
@@ -39,45 +36,41 @@ export function define(command: Command, exitWith: ExitWith): void {
   addConfigOptions(command);
   addVclusterOption(command);
   command.action((flags: CleanupFlags) =>
-    exitWith(() => withConnection(command, (connection) => cleanup(connection, flags))),
+    exitWith(() => withConnection(command, (sync) => cleanup(sync, flags))),
   );
 }
 
-async function cleanup(connection: Connection, flags: CleanupFlags): Promise<number> {
-  const { config, clusters, isHosted = false } = connection;
-  const { unused: isUnused = false } = flags;
-  const daemon = await readDaemon(config, clusters.host, systemClock.now());
+async function cleanup(sync: LiveSync, flags: CleanupFlags): Promise<number> {
+  const { unused: isUnused = false, kind } = flags;
+  const daemon = await sync.readDaemon();
   if (!(isUnused ? isSameConfiguration(daemon) : reportDaemon(daemon, flags))) return 1;
-  const kind = flags.kind === undefined ? undefined : knownKind(flags.kind);
-  const isWhole = !isUnused && kind === undefined;
-  const plan = await planCleanup(connection, { ...commandParts(), isUnused, isWhole });
+  const plan = await sync.planCleanup({ isUnused, kind, lease: daemon.object });
   for (const problem of plan.unreadable)
     tell(`warning: copies may remain, because they cannot be listed: ${problem}`);
   if (plan.objection !== undefined)
     tell(`warning: copies of objects that are gone are left: ${plan.objection}`);
-  const isChosen = ({ resource }: CreatedObject): boolean => isOfKindNamed(resource, kind);
-  if (!isKnownKind(kind, plan.kinds)) return 2;
-  const groups = [plan.deletable.filter(isChosen), isWhole && !isHosted ? leaseOf(daemon) : []];
+  if (plan.kindProblem !== undefined) return usageError(plan.kindProblem);
+  const { groups, keptLease } = plan;
   const deletable = groups.flat();
-  for (const { one, why } of plan.left) if (isChosen(one)) tell(`left ${nameOf(one)}: ${why}`);
+  for (const { one, why } of plan.left) tell(`left ${nameOf(one)}: ${why}`);
   // Nothing says that no other client uses one by now.
   for (const { metadata } of plan.namespaces)
     tell(
       `left Namespace "${metadata.name}" in the host cluster: createNamespaces made it for a virtual cluster of this name; if nothing else uses it, run kubectl delete namespace ${metadata.name}`,
     );
-  if (isWhole && isHosted && daemon.object !== undefined)
+  if (keptLease !== undefined)
     tell(
-      `left Lease "${objectKey(daemon.object)}", by which --vcluster finds the configuration: delete it with kubectl after the last cleanup`,
+      `left Lease "${objectKey(keptLease)}", by which --vcluster finds the configuration: delete it with kubectl after the last cleanup`,
     );
   if (deletable.length === 0) tell('nothing to delete');
-  if (!(await leavesVclusters(deletable, connection, flags))) return 1;
+  if (!(await leavesVclusters(deletable, sync, flags))) return 1;
   if (flags.dryRun === true) {
     process.stdout.write(listingOf(deletable, flags.output));
     return 0;
   }
   if (deletable.length === 0) return 0;
   if (flags.yes !== true && !(await isConfirmed(deletable))) return 2;
-  return deleteAll(groups, connection);
+  return deleteAll(groups, sync);
 }
 
 /** False after an error: a running daemon would create the copies again. */
@@ -98,10 +91,10 @@ function reportDaemon({ lease, isOfFleet }: DaemonState, { dryRun = false }: Cle
 /** False after an error: vCluster deletes the virtual object of a copy that another client deletes, while it syncs the kind. */
 async function leavesVclusters(
   deletable: readonly CreatedObject[],
-  { config, clusters }: Connection,
+  { config, host }: LiveSync,
   { dryRun = false }: CleanupFlags,
 ): Promise<boolean> {
-  const shared = await keysOfVcluster(config, clusters.host);
+  const shared = await keysOfVcluster(config, host);
   const copied = new Set(deletable.flatMap(({ key }) => key ?? []));
   const keys = [...copied].filter((key) => shared.keys.includes(key)).map((key) => `sync.toHost.${key}`);
   if (keys.length === 0) return true;
@@ -118,19 +111,6 @@ function isSameConfiguration({ runsOther }: DaemonState): boolean {
       'error: the daemon runs another configuration, which may keep what this one does not; use its configuration',
     );
   return !runsOther;
-}
-
-/** False after an error about a kind of which nothing was created: most likely a typo. */
-function isKnownKind(wanted: KnownKind | undefined, created: readonly Resource[]): boolean {
-  if (wanted === undefined || wanted.scope !== 'unknown') return true;
-  if (created.some((resource) => isOfKindNamed(resource, wanted))) return true;
-  tell(`error: --kind: unknown kind "${printKindName(wanted)}"${similarKind(wanted.kind)}`);
-  return false;
-}
-
-/** Deleted last: while copies exist, it names the syncer that created them. */
-function leaseOf({ object }: DaemonState): CreatedObject[] {
-  return object === undefined ? [] : [{ cluster: 'host', resource: LEASES, object, of: undefined }];
 }
 
 function listingOf(objects: readonly CreatedObject[], output: string): string {
@@ -165,22 +145,16 @@ async function isConfirmed(objects: readonly CreatedObject[]): Promise<boolean> 
   return /^y(es)?$/iu.test(answer.trim());
 }
 
-async function deleteAll(
-  groups: readonly (readonly CreatedObject[])[],
-  connection: Connection,
-): Promise<number> {
+async function deleteAll(groups: readonly (readonly CreatedObject[])[], sync: LiveSync): Promise<number> {
   const left: string[] = [];
-  await deleteCreated(groups, connection, {
-    ...commandParts(),
-    report(step) {
-      const { one } = step;
-      if (step.kind === 'deleted') process.stdout.write(`deleted ${plainText(nameOf(one))}\n`);
-      else if (step.kind === 'left') left.push(`left ${nameOf(one)}: ${step.why}`);
-      else if (one.of !== undefined)
-        process.stdout.write(
-          `cleared the status of ${one.resource.kind} "${plainText(keyOf(one.of))}" in the virtual cluster\n`,
-        );
-    },
+  await sync.delete(groups, (step) => {
+    const { one } = step;
+    if (step.kind === 'deleted') process.stdout.write(`deleted ${plainText(nameOf(one))}\n`);
+    else if (step.kind === 'left') left.push(`left ${nameOf(one)}: ${step.why}`);
+    else if (one.of !== undefined)
+      process.stdout.write(
+        `cleared the status of ${one.resource.kind} "${plainText(keyOf(one.of))}" in the virtual cluster\n`,
+      );
   });
   for (const line of left) tell(line);
   return left.length > 0 ? 1 : 0;

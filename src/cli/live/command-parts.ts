@@ -1,9 +1,10 @@
-/** What a command adds to a plan of the engine: its progress, and the defaults of API servers. */
+/** What a command adds to the engine: clock and version, its progress, the defaults of API servers, and what daemons say of themselves. */
 
-import type { CommandParts } from '../../syncer/rehearsal/snapshot.ts';
+import { readDaemon } from '../../fleet/hosted/daemon-state.ts';
+import { programParts } from '../installation.ts';
 import { apiDefaults } from '../offline/api-defaults.ts';
 import { showProgress } from '../output/terminal.ts';
 
-export function commandParts(): CommandParts {
-  return { admit: apiDefaults(), showProgress };
+export function commandParts() {
+  return { ...programParts(), admit: apiDefaults(), showProgress, readDaemon };
 }

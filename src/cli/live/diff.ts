@@ -2,31 +2,27 @@
 
 import { plainLines, plainText } from '../../base/excerpt.ts';
 import type { Command } from 'commander';
-import { systemClock } from '../../base/clock.ts';
 import { unifiedHunks } from '../../base/unified-diff.ts';
-import {
-  printKindName,
-  isOfKindNamed,
-  apiVersionOf,
-  asJson,
-  objectKey,
-  type KubeObject,
-  SECRETS,
-  SERVER_SET,
-} from '../../kube/object.ts';
+import { apiVersionOf, asJson, objectKey, type KubeObject, SECRETS, SERVER_SET } from '../../kube/object.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
-import { type ExitWith, describeFailure, type Paint, paintFor, tell } from '../output/terminal.ts';
-import { reportUnknownKind, knownKind, nameProblem } from '../kind-scope.ts';
-import { readDaemon } from '../../fleet/hosted/daemon-state.ts';
+import {
+  type ExitWith,
+  describeFailure,
+  type Paint,
+  paintFor,
+  tell,
+  usageError,
+} from '../output/terminal.ts';
 import { printObject } from '../output/objects.ts';
 import { withoutBookkeeping } from '../../syncer/translate/bookkeeping.ts';
-import type { Connection } from '../../syncer/rehearsal/connection.ts';
-import { commandParts } from './command-parts.ts';
+import type { LiveSync } from '../../syncer/rehearsal/live-sync.ts';
+import { nameProblem } from './name-arguments.ts';
 import { describeTermination } from '../../kube/termination.ts';
-import { differences, type Differences } from '../../syncer/rehearsal/differences.ts';
-import type { Change } from '../../syncer/rehearsal/rehearsal.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
+
+type Differences = Awaited<ReturnType<LiveSync['differences']>>;
+type Change = Differences['changes'][number];
 
 interface DiffFlags {
   readonly kind?: string;
@@ -46,28 +42,19 @@ export function define(command: Command, exitWith: ExitWith): void {
   command.action((names: string[], flags: DiffFlags) => {
     const problem = nameProblem(names);
     if (problem !== undefined) command.error(`error: ${problem}`, { exitCode: 2 });
-    return exitWith(() => withConnection(command, (connection) => diff(connection, names, flags)), ERROR);
+    return exitWith(() => withConnection(command, (sync) => diff(sync, names, flags)), ERROR);
   });
 }
 
-async function diff(connection: Connection, names: readonly string[], flags: DiffFlags): Promise<number> {
-  if (reportUnknownKind(connection.config, flags.kind)) return ERROR;
-  const kind = flags.kind === undefined ? undefined : knownKind(flags.kind);
-  const isEverything = names.length === 0 && kind === undefined;
-  const found = await differences(
-    connection,
-    commandParts(),
-    isEverything
-      ? undefined
-      : (key, resource) => (names.length === 0 || names.includes(key)) && isOfKindNamed(resource, kind),
-  );
-  const unknown = names.filter((name) => !found.keys.includes(name));
-  for (const name of unknown)
-    tell(`error: ${kind === undefined ? 'object' : printKindName(kind)} "${name}" exists in neither cluster`);
+async function diff(sync: LiveSync, names: readonly string[], flags: DiffFlags): Promise<number> {
+  const problem = sync.kindProblem(flags.kind);
+  if (problem !== undefined) return usageError(problem);
+  const found = await sync.differences(names, flags.kind);
+  const { unknown } = found;
+  for (const object of unknown) tell(`error: ${object} exists in neither cluster`);
   for (const { resource, key, error, note } of found.failed)
     tell(`failed ${resource.kind} ${key}: ${note ?? describeFailure(error)}`);
-  const { config, clusters } = connection;
-  const { runsOther } = await readDaemon(config, clusters.host, systemClock.now());
+  const { runsOther } = await sync.readDaemon();
   if (runsOther) tell('note: the daemon runs another configuration, so it does not make these changes');
   if (found.objection !== undefined)
     tell(`note: copies of objects that are gone are not deleted: ${found.objection}`);

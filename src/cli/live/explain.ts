@@ -1,21 +1,18 @@
 /** `explain`: why one object is, or is not, synced, and what each stage of a sync does with it. */
 
 import type { Command } from 'commander';
-import { TerminalError } from '../../base/errors.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
-import { printKindName, type NamespacedName } from '../../kube/object.ts';
+import type { NamespacedName } from '../../kube/object.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
 import type { ExitWith } from '../output/terminal.ts';
 import { plainText, printableJson } from '../../base/excerpt.ts';
 import { formatJson, formatTable, formatOption } from '../output/listing.ts';
-import { knownKind, nameProblem } from '../kind-scope.ts';
-import { readDaemon } from '../../fleet/hosted/daemon-state.ts';
-import type { Connection } from '../../syncer/rehearsal/connection.ts';
-import { explainObject, type Explanation } from '../../syncer/rehearsal/explanation.ts';
-import { commandParts } from './command-parts.ts';
+import type { Explanation, LiveSync } from '../../syncer/rehearsal/live-sync.ts';
+import { nameProblem } from './name-arguments.ts';
 import { ageOf } from './status.ts';
-import type { Stages } from '../../syncer/rehearsal/stages.ts';
+
+type Stages = NonNullable<Explanation['stages']>;
 
 interface ExplainFlags {
   readonly host?: boolean;
@@ -41,28 +38,21 @@ export function define(command: Command, exitWith: ExitWith): void {
     const isNameAlone = flags.host === true && !name.includes('/');
     const problem = isNameAlone ? undefined : nameProblem([name]);
     if (problem !== undefined) command.error(`error: ${problem}`, { exitCode: 2 });
-    return exitWith(() => withConnection(command, (connection) => explain(connection, name, flags)));
+    return exitWith(() => withConnection(command, (sync) => explain(sync, name, flags)));
   });
 }
 
-async function explain(connection: Connection, name: string, flags: ExplainFlags): Promise<number> {
-  const { output } = flags;
-  const kind = flags.kind === undefined ? undefined : knownKind(flags.kind);
-  const isHost = flags.host === true;
-  const key = isHost && !name.includes('/') ? `${connection.config.host.namespace}/${name}` : name;
-  const explained = await explainObject(connection, { key, isHost, kind }, { ...commandParts(), readDaemon });
-  const { explanation, unreadableWithout: missing } = explained;
-  if (missing !== undefined) {
-    const sentence = `nothing is synced: rights are missing: ${missing.join(', ')}`;
+async function explain(
+  sync: LiveSync,
+  name: string,
+  { host: isHost = false, kind, output }: ExplainFlags,
+): Promise<number> {
+  const explanation = await sync.explain(name, { isHost, kind });
+  if ('unreadableWithout' in explanation) {
+    const sentence = `nothing is synced: rights are missing: ${explanation.unreadableWithout.join(', ')}`;
     const json = { state: 'failed', reason: 'MissingRight', sentence };
     process.stdout.write(output === 'text' ? `${sentence}\n` : formatJson(json, output));
     return 1;
-  }
-  if (explanation === undefined) {
-    const where = isHost
-      ? 'does not exist on the host'
-      : 'exists neither in the virtual cluster nor on the host';
-    throw new TerminalError(`${kind === undefined ? 'object' : printKindName(kind)} "${key}" ${where}`);
   }
   process.stdout.write(
     output === 'text' ? formatExplanation(explanation) : formatJson(asJsonObject(explanation), output),

@@ -1,22 +1,21 @@
 /** The connection of a command. With `--vcluster NAME`: the configuration in use, vCluster's values and the access to it, all read from its namespace on the host. */
 
 import { Option, type Command } from 'commander';
-import { systemClock } from '../../base/clock.ts';
 import { ConfigError, TerminalError, type ConfigProblem } from '../../base/errors.ts';
 import { textAt } from '../../base/json.ts';
 import { readDocument } from '../../config-file/document.ts';
 import { problemOf } from '../../config-file/source-file.ts';
-import { HostedVcluster, hostedVclusters } from '../../fleet/hosted/hosted-vcluster.ts';
-import { loadClusterAccess } from '../../kube/credentials/kubeconfig.ts';
+import { connectHost, HostedVcluster, hostedVclusters } from '../../fleet/hosted/hosted-vcluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import type { ConfigText } from '../../shared-config/layers.ts';
 import type { Config } from '../../syncer/config/config.ts';
-import { type Connection, hostClient, whileConnected } from '../../syncer/rehearsal/connection.ts';
+import { type LiveSync, withLiveSync } from '../../syncer/rehearsal/live-sync.ts';
 import { HELP_GROUP, loaderInput } from '../config-options.ts';
 import { overridesOfCommandLine } from '../config/command-line.ts';
 import { loadConfig, type LoadOptions } from '../config/load.ts';
 import { programParts } from '../installation.ts';
 import { reportProblems, tell } from '../output/terminal.ts';
+import { commandParts } from './command-parts.ts';
 
 /** `-n` is the host namespace with `--vcluster`, as `--host-namespace` is without it. It selects virtual objects only where `isFilter` is true, and the command reads
  * {@link virtualNamespace}; elsewhere it is an error then, because a command that ignored it would show, or delete, everything. */
@@ -43,14 +42,11 @@ function rejectVirtualNamespace(command: Command): void {
 }
 
 /** Connects for the time of `work`, and reports the warnings of the configuration. Rejects with a `ConfigError` for an invalid one. */
-export async function withConnection<T>(
-  command: Command,
-  work: (connection: Connection) => Promise<T>,
-): Promise<T> {
+export async function withConnection<T>(command: Command, work: (sync: LiveSync) => Promise<T>): Promise<T> {
   const { config, warnings, source, ...options } = await commandConfig(command);
   reportProblems(warnings);
   if (source !== undefined) tell(`configuration in use: ${source}`);
-  return whileConnected(config, { ...programParts(), ...options }, work);
+  return withLiveSync(config, { ...commandParts(), ...options }, work);
 }
 
 /** What a command on both clusters runs with. */
@@ -147,7 +143,7 @@ export async function eachVcluster<T>(
   command: Command,
   visit: (vcluster: HostedVcluster, workload: KubeObject) => Promise<T>,
 ): Promise<T[]> {
-  const { given = '', ...connection } = connectHost(command, loaderInput(command));
+  const { given = '', ...connection } = connectionOf(command, loaderInput(command));
   await using _ = connection.host;
   const results: T[] = [];
   for (const { vcluster, workload } of await hostedVclusters(connection, given))
@@ -160,7 +156,7 @@ async function withVcluster<T>(
   name: string,
   work: (vcluster: HostedVcluster) => Promise<T>,
 ): Promise<T> {
-  const { own, given: namespace = own, ...connection } = connectHost(command, loaderInput(command));
+  const { own, given: namespace = own, ...connection } = connectionOf(command, loaderInput(command));
   if (namespace === '')
     throw misused(
       `--vcluster ${name}: the host context names no namespace: pass that of the vCluster with -n`,
@@ -170,15 +166,10 @@ async function withVcluster<T>(
   return await vcluster.naming(work(vcluster));
 }
 
-function connectHost(command: Command, { flags }: LoadOptions) {
-  const access = loadClusterAccess(
-    { kubeconfig: flags['host.kubeconfig'] ?? '', context: flags['host.context'] ?? '' },
-    { clock: systemClock, setting: 'with --host-kubeconfig' },
-  );
+function connectionOf(command: Command, { flags }: LoadOptions) {
+  const access = { kubeconfig: flags['host.kubeconfig'] ?? '', context: flags['host.context'] ?? '' };
   const { namespace } = command.opts<{ namespace?: string }>();
-  const given = flags['host.namespace'] ?? namespace;
-  const { namespace: own, description } = access;
-  return { host: hostClient(access, programParts()), description, own, given };
+  return { ...connectHost(access, programParts()), given: flags['host.namespace'] ?? namespace };
 }
 
 /** What `-n` names unless it is the namespace of a vCluster on the host: see {@link addVclusterOption}. */

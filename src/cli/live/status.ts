@@ -6,15 +6,14 @@ import { systemClock } from '../../base/clock.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { plainText } from '../../base/excerpt.ts';
 import { parseLabelSelector, SelectorError, type LabelPredicate } from '../../kube/label-selector.ts';
-import { isOfKindNamed, keyOf } from '../../kube/object.ts';
+import { keyOf } from '../../kube/object.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, virtualNamespace, withConnection } from './hosted.ts';
-import { tell, type ExitWith } from '../output/terminal.ts';
+import { tell, usageError, type ExitWith } from '../output/terminal.ts';
 import { formatListing, outputOption, resourceName, type ListedRow } from '../output/listing.ts';
-import { knownKind, reportUnknownKind } from '../kind-scope.ts';
-import { commandParts } from './command-parts.ts';
-import { readDaemon } from '../../fleet/hosted/daemon-state.ts';
-import { readStatus, type StatusRow } from '../../syncer/rehearsal/status-rows.ts';
+import type { LiveSync } from '../../syncer/rehearsal/live-sync.ts';
+
+type StatusRow = Awaited<ReturnType<LiveSync['status']>>['rows'][number];
 
 interface StatusFlags {
   readonly kind?: string;
@@ -59,10 +58,11 @@ export function define(command: Command, exitWith: ExitWith): void {
 async function status(command: Command, flags: StatusFlags): Promise<number> {
   const isSelected = selectorOf(flags);
   if (isSelected === undefined) return 2;
-  return withConnection(command, async (connection) => {
-    if (reportUnknownKind(connection.config, flags.kind)) return 2;
+  return withConnection(command, async (sync) => {
+    const problem = sync.kindProblem(flags.kind);
+    if (problem !== undefined) return usageError(problem);
     // Only Services have addresses.
-    const isAddressed = connection.config.services.mode === 'sync';
+    const isAddressed = sync.config.services.mode === 'sync';
     const isTable = flags.output === 'table' || flags.output === 'wide';
     const print = (rows: readonly StatusRow[], isFirst: boolean): void => {
       const nowMs = systemClock.now();
@@ -75,8 +75,8 @@ async function status(command: Command, flags: StatusFlags): Promise<number> {
       process.stdout.write(!isFirst && isTable ? text.slice(text.indexOf('\n') + 1) : text);
     };
     const read = async () => {
-      const { rows, ...world } = await readStatus(connection, { ...commandParts(), readDaemon });
-      return { ...world, rows: chosen(rows, flags, isSelected) };
+      const { rows, ...world } = await sync.status(flags.kind);
+      return { ...world, rows: rows.filter((row) => isChosen(row, flags) && isSelected(row.labels)) };
     };
     const { rows, pathsNeverMatched } = await read();
     const listedRows = isTable && flags.all !== true ? rows.filter((row) => !isSkipped(row)) : rows;
@@ -131,18 +131,8 @@ async function follow(
   }
 }
 
-function chosen(
-  rows: readonly StatusRow[],
-  { namespace, kind }: StatusFlags,
-  isSelected: LabelPredicate,
-): StatusRow[] {
-  const wanted = kind === undefined ? undefined : knownKind(kind);
-  return rows.filter(
-    (row) =>
-      (namespace === undefined || row.virtual.namespace === namespace) &&
-      isOfKindNamed(row, wanted) &&
-      isSelected(row.labels),
-  );
+function isChosen({ virtual }: StatusRow, { namespace }: StatusFlags): boolean {
+  return namespace === undefined || virtual.namespace === namespace;
 }
 
 function listed(

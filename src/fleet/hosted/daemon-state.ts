@@ -8,18 +8,10 @@ import type { ClusterClient } from '../../kube/types.ts';
 import { configurationHash, type Config } from '../../syncer/config/config.ts';
 import { CONFIGURATION, leaseName } from '../../syncer/leadership.ts';
 import { reaching } from '../../syncer/rehearsal/connection.ts';
-import type { DaemonFacts } from '../../syncer/rehearsal/sync-status.ts';
+import type { DaemonState } from '../../syncer/rehearsal/sync-status.ts';
 import { noteOf } from '../member-note.ts';
 import { isReplica } from '../replicas.ts';
 import { FLEET } from '../vcluster.ts';
-
-export interface DaemonState extends DaemonFacts {
-  readonly fleetNote: string | undefined;
-  /** A replica of a fleet holds the Lease. */
-  readonly isOfFleet: boolean;
-  /** The Lease; undefined: no daemon has created it, or this user may not read it. */
-  readonly object: KubeObject | undefined;
-}
 
 /** Rejects with `TerminalError` where the host does not respond, or the Lease may not be read. */
 export function readDaemon(config: Config, host: ClusterClient, nowMs: number): Promise<DaemonState> {

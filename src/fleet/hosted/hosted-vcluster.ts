@@ -6,6 +6,7 @@ import { readDocument } from '../../config-file/document.ts';
 import { withoutEmptyKeys } from '../../config-file/merge.ts';
 import type { Override } from '../../config-file/overrides.ts';
 import { problemOf } from '../../config-file/source-file.ts';
+import { loadClusterAccess } from '../../kube/credentials/kubeconfig.ts';
 import { LEASES } from '../../kube/lease.ts';
 import {
   CONFIG_MAPS,
@@ -22,7 +23,7 @@ import type { ConfigText } from '../../shared-config/layers.ts';
 import type { Config, FleetConfig } from '../../syncer/config/config.ts';
 import { syncedByVcluster } from '../../syncer/config/warnings.ts';
 import { leaseName } from '../../syncer/leadership.ts';
-import { listAll, reaching, withAccess } from '../../syncer/rehearsal/connection.ts';
+import { hostClient, listAll, reaching, withAccess } from '../../syncer/rehearsal/connection.ts';
 import { decideMember, isSelected, memberSelector, type MemberDecision } from '../decide-member.ts';
 import {
   accessSecret,
@@ -46,6 +47,16 @@ export interface HostConnection {
   readonly host: ClusterClient;
   /** Where the access is from. */
   readonly description: string;
+}
+
+/** `own`: the namespace of the context, '' for none. */
+export function connectHost(
+  context: Pick<Config['host'], 'kubeconfig' | 'context'>,
+  parts: Parameters<typeof hostClient>[1],
+) {
+  const options = { clock: parts.clock, setting: 'with --host-kubeconfig' };
+  const access = loadClusterAccess(context, options);
+  return { host: hostClient(access, parts), description: access.description, own: access.namespace };
 }
 
 interface ConfigurationInUse {

@@ -27,7 +27,7 @@ export interface Connection extends AsyncDisposable {
   readonly isHosted?: boolean;
 }
 
-interface ConnectOptions extends Pick<ClustersOptions, 'clock' | 'random' | 'version'> {
+export interface ConnectOptions extends Pick<ClustersOptions, 'clock' | 'random' | 'version'> {
   /** The URL to use instead of the one in the Secret of the virtual cluster. */
   readonly serverOf?: ((ofSecret: string) => string) | undefined;
   readonly isHosted?: boolean;

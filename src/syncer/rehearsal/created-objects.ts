@@ -1,7 +1,9 @@
 /** The objects that the syncer of one virtual cluster created, in both clusters, found by their bookkeeping, and their deletion. */
 
 import type { JsonObject } from '../../base/json.ts';
+import { LEASES } from '../../kube/lease.ts';
 import {
+  isOfKindNamed,
   keyOf,
   NAMESPACES,
   objectKey,
@@ -22,6 +24,7 @@ import { CONTROLLED_BY, MANAGED_BY_LABEL } from '../translate/labels.ts';
 import { recordOf } from '../translate/last-synced.ts';
 import { createTranslators } from '../translation.ts';
 import { type Connection, listAll, reaching } from './connection.ts';
+import { unknownKind, wantedKind } from './kind-names.ts';
 import {
   objectsOf,
   rehearseSnapshot,
@@ -53,44 +56,61 @@ interface CreatedObjects {
   readonly unproven: readonly CreatedObject[];
 }
 
-export interface CleanupPlan {
-  readonly deletable: readonly CreatedObject[];
+interface CleanupPlan {
+  /** To be deleted one after the other. */
+  readonly groups: readonly (readonly CreatedObject[])[];
   readonly left: readonly { readonly one: CreatedObject; readonly why: string }[];
-  /** Of which something was created, chosen or not. */
-  readonly kinds: readonly Resource[];
+  /** What is wrong with a kind of which nothing was created: most likely a typo. */
+  readonly kindProblem: string | undefined;
   /** Kinds whose copies may remain, with the reason. */
   readonly unreadable: readonly string[];
   /** Why the copies of objects that are gone are no part of what is unused. */
   readonly objection: string | undefined;
-  /** Host namespaces that `createNamespaces` made for a virtual cluster of this name; only with `isWhole`. */
+  /** Host namespaces that `createNamespaces` made for a virtual cluster of this name; only where all is deleted. */
   readonly namespaces: readonly KubeObject[];
+  /** The Lease, by which `--vcluster` finds the configuration, where all else is deleted. */
+  readonly keptLease: KubeObject | undefined;
 }
 
-interface CleanupOptions extends CommandParts {
+export interface CleanupChoice {
   /** Only what the configuration does not keep. */
   readonly isUnused: boolean;
-  /** Everything is to be deleted. */
-  readonly isWhole: boolean;
+  /** As a user writes it; undefined: of any kind. */
+  readonly kind: string | undefined;
+  /** Of the daemon. */
+  readonly lease: KubeObject | undefined;
 }
 
 export async function planCleanup(
   connection: Connection,
-  { isUnused, isWhole, ...parts }: CleanupOptions,
+  { isUnused, kind, lease }: CleanupChoice,
+  parts: CommandParts,
 ): Promise<CleanupPlan> {
+  const { isHosted = false } = connection;
+  const isWhole = !isUnused && kind === undefined;
+  const wanted = wantedKind(kind);
   const snapshot = await takeSnapshot(connection, { ...parts, isOwnerNeeded: false, everyKind: true });
   const { deletable, kept, unproven } = createdObjects(snapshot, connection);
   const plan = isUnused ? await rehearseSnapshot(snapshot, parts) : undefined;
-  const isChosen = plan === undefined ? () => true : unusedIn(plan);
+  const isUnkept = plan === undefined ? () => true : unusedIn(plan);
+  const isChosen = (one: CreatedObject): boolean => isUnkept(one) && isOfKindNamed(one.resource, wanted);
   const left = (all: readonly CreatedObject[], why: string): CleanupPlan['left'] =>
     all.filter(isChosen).map((one) => ({ one, why }));
+  const isCreated = [...deletable, ...kept].some(({ resource }) => isOfKindNamed(resource, wanted));
   return {
-    deletable: deletable.filter(isChosen),
+    // While copies exist, the Lease names the syncer that created them.
+    groups: [deletable.filter(isChosen), isWhole && !isHosted ? leaseOf(lease) : []],
     left: [...left(unproven, WHY_UNPROVEN), ...left(kept, WHY_KEPT)],
-    kinds: [...deletable, ...kept].map(({ resource }) => resource),
+    kindProblem: wanted?.scope === 'unknown' && !isCreated ? unknownKind(wanted) : undefined,
     unreadable: snapshot.unreadable,
     objection: plan?.objection,
     namespaces: isWhole ? await createdNamespaces(connection.clusters.host, snapshot.config) : [],
+    keptLease: isWhole && isHosted ? lease : undefined,
   };
+}
+
+function leaseOf(object: KubeObject | undefined): CreatedObject[] {
+  return object === undefined ? [] : [{ cluster: 'host', resource: LEASES, object, of: undefined }];
 }
 
 const WHY_UNPROVEN =

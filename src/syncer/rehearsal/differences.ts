@@ -1,15 +1,13 @@
-/** The difference between the clusters of a plan and a sync of them, wholly or of some objects. */
+/** The difference between the clusters of a plan and a sync of them, wholly or of some objects. Pure. */
 
 import { keyOf, type KubeObject, type ObjectKey, type Resource } from '../../kube/object.ts';
-import { copiesLeft, type CopiesLeft } from '../copies-left.ts';
 import { outcomeOf } from '../reconcile/controller.ts';
 import { namespaceAdvice } from '../reconcile/environment.ts';
-import type { Connection } from './connection.ts';
 import { endingImport } from './import-status.ts';
 import type { Change, ObjectPlan } from './rehearsal.ts';
-import { planWorld, type CommandParts, type WorldPlan } from './snapshot.ts';
+import type { WorldPlan } from './snapshot.ts';
 
-export interface Differences {
+interface Differences {
   readonly keys: readonly ObjectKey[];
   /** Why the copies of objects that are gone stay. */
   readonly objection: string | undefined;
@@ -24,18 +22,13 @@ export interface Differences {
   readonly ending: readonly { readonly what: string; readonly object: KubeObject }[];
   /** Also of the objects that they reference. */
   readonly changes: readonly Change[];
-  /** Copies that this configuration does not update; only of everything. */
-  readonly copiesLeft: readonly CopiesLeft[];
 }
 
-/** Reads both clusters. `isChosen`: undefined for everything. */
-export async function differences(
-  connection: Connection,
-  parts: CommandParts,
+/** `isChosen`: undefined for everything. */
+export function differencesIn(
+  plan: WorldPlan,
   isChosen: ((key: ObjectKey, resource: Resource) => boolean) | undefined,
-): Promise<Differences> {
-  const { config, clusters } = connection;
-  const plan = await planWorld(connection, parts);
+): Differences {
   const objects = plan.objects.filter(({ key, kind }) => isChosen?.(key, kind.resource) ?? true);
   return {
     keys: objects.map(({ key }) => key),
@@ -45,8 +38,6 @@ export async function differences(
     ),
     ending: endsAbout(objects, plan),
     changes: isChosen === undefined ? plan.changes : changesAbout(objects, plan),
-    copiesLeft:
-      isChosen === undefined ? await copiesLeft({ config, clients: clusters }, () => undefined) : [],
   };
 }
 

@@ -1,8 +1,6 @@
 /** What a list of the state of a sync says of each object: its names on both sides, its state, its address, its last change. */
 
-import { systemClock } from '../../base/clock.ts';
 import { parseKey, type KubeObject, type NamespacedName, type StringMap } from '../../kube/object.ts';
-import type { ClusterClient } from '../../kube/types.ts';
 import type { Config } from '../config/config.ts';
 import type { CopyAddress } from '../kinds/kind.ts';
 import { FIELD_MANAGER } from '../translate/bookkeeping.ts';
@@ -10,9 +8,8 @@ import { statusOfImport, statusOfOther, type OtherObject } from './import-status
 import { addressOf, factsOf, statusOf, type StatusFacts } from './object-status.ts';
 import type { DaemonFacts, SyncStatus } from './sync-status.ts';
 import type { ObjectPlan, ReferencePlan } from './rehearsal.ts';
-import type { Connection } from './connection.ts';
-import { readEvents, type ReportedEvents } from './reported-events.ts';
-import { planWorld, type CommandParts, type WorldPlan } from './snapshot.ts';
+import type { ReportedEvents } from './reported-events.ts';
+import type { WorldPlan } from './snapshot.ts';
 
 export interface StatusRow {
   readonly kind: string;
@@ -39,31 +36,6 @@ export type Target =
 export interface StatusReports extends DaemonFacts {
   readonly events: ReportedEvents;
   readonly nowMs: number;
-}
-
-/** With what running daemons say of the whole sync, which is known above the sync of one virtual cluster. */
-export interface ReportingParts extends CommandParts {
-  readonly readDaemon: (config: Config, host: ClusterClient, nowMs: number) => Promise<DaemonFacts>;
-}
-
-interface WorldStatus {
-  readonly rows: readonly StatusRow[];
-  readonly pathsNeverMatched: WorldPlan['pathsNeverMatched'];
-}
-
-/** Reads both clusters, and then what running daemons report. */
-export async function readStatus(
-  connection: Connection,
-  { readDaemon, ...parts }: ReportingParts,
-): Promise<WorldStatus> {
-  const { config, clusters } = connection;
-  const plan = await planWorld(connection, parts);
-  const nowMs = systemClock.now();
-  const [events, daemon] = await Promise.all([
-    readEvents(clusters.virtual),
-    readDaemon(config, clusters.host, nowMs),
-  ]);
-  return { rows: rowsOf(plan, { ...daemon, events, nowMs }), pathsNeverMatched: plan.pathsNeverMatched };
 }
 
 /** Synced objects first, then referenced objects. */

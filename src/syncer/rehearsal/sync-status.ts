@@ -1,6 +1,6 @@
 /** The state of one object in one word, one reason and one sentence, and what running daemons say that decides about it. */
 
-import { keyOf } from '../../kube/object.ts';
+import { keyOf, type KubeObject } from '../../kube/object.ts';
 
 /** One word for each state, in `status`, the log and the page of the demo. */
 export const STATES = [
@@ -55,6 +55,13 @@ export function statusAs(state: State, reason: string, sentence: string): SyncSt
 export function held(what: string, copy: string, objection: string): SyncStatus {
   const sentence = `${what} is gone, and its host copy ${copy} stays: ${objection}`;
   return statusAs('pending', 'DeletionsHeld', sentence);
+}
+
+export interface DaemonState extends DaemonFacts {
+  /** A replica of a fleet holds the Lease. */
+  readonly isOfFleet: boolean;
+  /** The Lease; undefined: no daemon has created it, or this user may not read it. */
+  readonly object: KubeObject | undefined;
 }
 
 /** The daemon does not write what this configuration would. */

@@ -2,8 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { commandParts } from '../../../src/cli/live/command-parts.ts';
-import { whileConnected } from '../../../src/syncer/rehearsal/connection.ts';
-import { planWorld } from '../../../src/syncer/rehearsal/snapshot.ts';
+import { withLiveSync } from '../../../src/syncer/rehearsal/live-sync.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { systemRandom } from '../../../src/base/random.ts';
@@ -41,11 +40,9 @@ async function slowWorld() {
 test('of a command', async () => {
   const { world, config } = await slowWorld();
   await using _ = world;
-  const parts = { clock: systemClock, random: systemRandom, version: '0', giveUpMs: GIVE_UP_MS };
-  const { objects } = await whileConnected(config, parts, (connection) =>
-    planWorld(connection, commandParts()),
-  );
-  expect(objects.map(({ key }) => key)).toEqual(['default/web']);
+  const parts = { ...commandParts(), giveUpMs: GIVE_UP_MS };
+  const { keys } = await withLiveSync(config, parts, (sync) => sync.differences([], undefined));
+  expect(keys).toEqual(['default/web']);
 });
 
 test('of run --once; a cluster of which nothing more arrives ends it', async () => {

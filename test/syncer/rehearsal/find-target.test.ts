@@ -5,7 +5,7 @@ import { findTarget } from '../../../src/syncer/rehearsal/find-target.ts';
 import type { Target } from '../../../src/syncer/rehearsal/status-rows.ts';
 import { commandParts } from '../../../src/cli/live/command-parts.ts';
 import { rehearseSnapshot } from '../../../src/syncer/rehearsal/snapshot.ts';
-import { knownKind } from '../../../src/cli/kind-scope.ts';
+import { knownKind } from '../../../src/syncer/rehearsal/kind-names.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { asReferencedKind, kindPolicy } from '../../../src/syncer/references/referenced-kind.ts';
 import { configOf, snapshotOf, stored } from '../../cli/live/memory-clusters.ts';

@@ -5,7 +5,7 @@ import { statusOf, type StatusFacts } from '../../../src/syncer/rehearsal/object
 import type { SyncStatus } from '../../../src/syncer/rehearsal/sync-status.ts';
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/kube/object.ts';
-import { knownKind } from '../../../src/cli/kind-scope.ts';
+import { knownKind } from '../../../src/syncer/rehearsal/kind-names.ts';
 import { findTarget } from '../../../src/syncer/rehearsal/find-target.ts';
 import { commandParts } from '../../../src/cli/live/command-parts.ts';
 import { rehearseSnapshot } from '../../../src/syncer/rehearsal/snapshot.ts';

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { invariant } from '../../../src/base/errors.ts';
 import { qualifiedPlural } from '../../../src/kube/memory-cluster.ts';
 import { isTerminating, keyOf, objectKey, type KubeObject } from '../../../src/kube/object.ts';
-import { knownKind } from '../../../src/cli/kind-scope.ts';
+import { knownKind } from '../../../src/syncer/rehearsal/kind-names.ts';
 import { findTarget } from '../../../src/syncer/rehearsal/find-target.ts';
 import { commandParts } from '../../../src/cli/live/command-parts.ts';
 import { rehearseSnapshot } from '../../../src/syncer/rehearsal/snapshot.ts';

@@ -1,12 +1,11 @@
-/** Names and kinds on the command line: which kinds are known, and whether they are cluster-scoped, without asking an API server. */
+/** Kinds as users write them: which are known, and whether they are cluster-scoped, without asking an API server. */
 
-import { didYouMean } from '../base/suggest.ts';
-import type { Config } from '../syncer/config/config.ts';
-import { printKindName, type KindName } from '../kube/object.ts';
-import { pluralOf } from '../syncer/kinds/guessed-resource.ts';
-import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';
-import { kindPolicy } from '../syncer/references/referenced-kind.ts';
-import { tell } from './output/terminal.ts';
+import { didYouMean } from '../../base/suggest.ts';
+import { printKindName, type KindName } from '../../kube/object.ts';
+import type { Config } from '../config/config.ts';
+import { pluralOf } from '../kinds/guessed-resource.ts';
+import { SYNCABLE_RESOURCES } from '../kinds/synced-kinds.ts';
+import { kindPolicy } from '../references/referenced-kind.ts';
 
 type KindScope = 'cluster' | 'namespaced' | 'unknown';
 
@@ -45,6 +44,11 @@ export function knownKind(text: string): KnownKind {
     : { kind: namespaced, scope: 'namespaced', group };
 }
 
+/** Undefined: of any kind. */
+export function wantedKind(text: string | undefined): KnownKind | undefined {
+  return text === undefined ? undefined : knownKind(text);
+}
+
 /** The known kind that `text` most likely means, as `, did you mean "Pod"?`; '' if there is none. */
 export function similarKind(text: string): string {
   return didYouMean(text, [...CLUSTER_SCOPED, ...NAMESPACED]);
@@ -56,19 +60,16 @@ export function isNamedBy({ sync }: Config, kind: string): boolean {
   return isReferenced || [...sync.enabledCustomResources].some((key) => key.startsWith(`${pluralOf(kind)}.`));
 }
 
-/** True after an error about a kind that no object of this configuration can have: most likely a typo. */
-export function reportUnknownKind(config: Config, text: string | undefined): boolean {
-  if (text === undefined || kindPolicy(config.sync).isOpen) return false;
+/** What is wrong with a kind that no object of this configuration can have: most likely a typo. */
+export function kindProblem(config: Config, text: string | undefined): string | undefined {
+  if (text === undefined || kindPolicy(config.sync).isOpen) return undefined;
   const wanted = knownKind(text);
   const { kind, scope } = wanted;
-  if (scope !== 'unknown' || isNamedBy(config, kind)) return false;
-  const hint = similarKind(kind) || '; neither is it synced, nor does a patch reference it';
-  tell(`error: --kind: unknown kind "${printKindName(wanted)}"${hint}`);
-  return true;
+  if (scope !== 'unknown' || isNamedBy(config, kind)) return undefined;
+  return unknownKind(wanted, '; neither is it synced, nor does a patch reference it');
 }
 
-/** Why these are not all NAMESPACE/NAME; undefined: they are. */
-export function nameProblem(names: readonly string[]): string | undefined {
-  const wrong = names.find((name) => !/^[^/]+\/[^/]+$/u.test(name));
-  return wrong === undefined ? undefined : `"${wrong}": write NAMESPACE/NAME, such as default/web`;
+/** `why`: it is not known, where no kind has a similar name. */
+export function unknownKind(wanted: KnownKind, why = ''): string {
+  return `--kind: unknown kind "${printKindName(wanted)}"${similarKind(wanted.kind) || why}`;
 }
