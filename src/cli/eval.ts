@@ -19,8 +19,12 @@ import { loadConfig } from './config/load.ts';
 import { loaderInput } from './config-options.ts';
 import { type ExitWith, usageError, tell } from './output/terminal.ts';
 import { readMapping } from './output/objects.ts';
-import { EvalSession, type EvalInput, type EvalOutcome } from '../expressions/evaluation-session.ts';
-import { describePlace } from '../expressions/places.ts';
+import {
+  describePlace,
+  EvalSession,
+  type EvalInput,
+  type EvalOutcome,
+} from '../expressions/evaluation-session.ts';
 
 type EvalContext = EvalInput['context'];
 
@@ -102,7 +106,7 @@ function withName({ vcluster, objects }: EvalContext): EvalContext {
 }
 
 function print(outcome: EvalOutcome): number {
-  if ('place' in outcome) tell(describePlace(outcome.place, outcome.declined));
+  if ('place' in outcome) tell(describePlace(outcome));
   if ('error' in outcome) {
     const { kind, message, line, column } = outcome.error;
     const place = line === undefined ? '' : ` (line ${line}, column ${column ?? 1})`;

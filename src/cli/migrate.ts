@@ -11,14 +11,13 @@ import { mergeConfig } from '../config-file/merge.ts';
 import { withHeadingOf, withoutHeading } from '../shared-config/vcluster-values.ts';
 import { Fields, formatPath } from '../config-file/finding.ts';
 import type { Config } from '../syncer/config/config.ts';
-import type { KindTakeover } from '../syncer/config/values-in-force.ts';
-import { keyOf, type KubeObject } from '../kube/object.ts';
+import { keyOf } from '../kube/object.ts';
 import { CONNECTION_FIELDS } from './config/flags.ts';
 import { addConfigOptions, HELP_GROUP, loaderInput } from './config-options.ts';
 import { addVclusterOption, eachVcluster, hostedValues } from './live/hosted.ts';
 import { commandParts } from './live/command-parts.ts';
 import { withLiveSync } from '../syncer/rehearsal/live-sync.ts';
-import type { HostedVcluster } from '../fleet/hosted/hosted-vcluster.ts';
+import { MEMBER_VALUES, type HostedVcluster } from '../fleet/hosted/hosted-vcluster.ts';
 import {
   BY_HAND,
   disabling,
@@ -32,7 +31,6 @@ import {
 import { type ExitWith, reportProblems, usageError, tell } from './output/terminal.ts';
 import { formatJson, formatTable, formatOption } from './output/listing.ts';
 import { ConfigError, messageOf, TerminalError } from '../base/errors.ts';
-import { MEMBER_LABEL } from '../fleet/decide-member.ts';
 
 const FILE_FLAG = 'vclusterConfig';
 
@@ -252,10 +250,10 @@ async function migrateFleet(command: Command, output: string): Promise<number> {
   return rows.some(({ loses }) => loses.length > 0) ? 1 : 0;
 }
 
-async function rowOf(vcluster: HostedVcluster, { metadata: { labels } }: KubeObject): Promise<FleetRow> {
+async function rowOf(vcluster: HostedVcluster, isLabelled: boolean): Promise<FleetRow> {
   const { namespace, name } = vcluster;
   const row = { namespace, name, gains: [], loses: [], differs: [], values: '' };
-  if (labels?.[MEMBER_LABEL] === 'true') return { ...row, today: 'fleet' };
+  if (isLabelled) return { ...row, today: 'fleet' };
   try {
     const { text, inForce } = await vcluster.values();
     const migration = planMigration({
@@ -285,7 +283,10 @@ async function rowOf(vcluster: HostedVcluster, { metadata: { labels } }: KubeObj
 }
 
 /** vCluster runs patches only with a licence. */
-function gainsOf({ key, objects, gains, ...kind }: KindTakeover, { lost }: Migration): string[] {
+function gainsOf(
+  { key, objects, gains, ...kind }: Migration['kinds'][number],
+  { lost }: Migration,
+): string[] {
   const list = `sync.toHost.${key}.patches`;
   const isLost = (index: number): boolean => lost.some(({ path }) => path.startsWith(`${list}[${index}]`));
   const patches = kind.patches.filter((_, index) => !isLost(index)).length;
@@ -295,8 +296,7 @@ function gainsOf({ key, objects, gains, ...kind }: KindTakeover, { lost }: Migra
 
 /** A line each: the label, vCluster's own sync of the same kinds off, and the right that vCluster would lose with it. */
 function valuesOf(migration: Migration): string {
-  const label = { controlPlane: { statefulSet: { labels: { [MEMBER_LABEL]: 'true' } } } };
-  return Object.entries({ ...label, ...disabling(migration.synced), ...keptRights(migration) })
+  return Object.entries({ ...MEMBER_VALUES, ...disabling(migration.synced), ...keptRights(migration) })
     .map(([key, value]) => `${key}: ${writeYaml(value, { isFlow: true })}`)
     .join('');
 }

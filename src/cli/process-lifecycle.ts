@@ -3,7 +3,6 @@
 import { watch } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { Sync } from '../syncer/sync.ts';
 import { InvalidConfigError, type FileTexts, readConfigText } from './config/files.ts';
 import type { LoadedConfig } from './config/load.ts';
 import { readDocument } from '../config-file/document.ts';
@@ -49,10 +48,16 @@ export function exitAfterGracePeriod(code: number): void {
   setTimeout(() => process.exit(code), END_MAX_MS).unref();
 }
 
+/** A daemon of either kind. */
+interface Reloadable {
+  reload(config: LoadedConfig['config'], textHash?: string): Promise<void>;
+  reloadFailed(reason: string): void;
+}
+
 interface ReloadOptions {
   readonly loaded: LoadedConfig;
   readonly load: () => Promise<LoadedConfig>;
-  readonly daemon: Pick<Sync, 'reload' | 'reloadFailed'>;
+  readonly daemon: Reloadable;
   readonly clock: Clock;
   readonly logger: Logger;
 }

@@ -6,11 +6,9 @@ import type { JsonObject, JsonValue } from '../base/json.ts';
 import { loadConfig } from './config/load.ts';
 import type { Config } from '../syncer/config/config.ts';
 import type { ClusterName } from '../kube/types.ts';
-import { rightsToGrant } from '../fleet/granted-rights.ts';
+import { neededGrants, type Grant } from '../fleet/granted-rights.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 import { type ExitWith, usageError, tell } from './output/terminal.ts';
-import { openKinds } from '../syncer/rehearsal/all-rights.ts';
-import type { Right } from '../syncer/rights.ts';
 
 interface RbacOptions {
   readonly cluster?: ClusterName;
@@ -43,28 +41,26 @@ async function run(command: Command, options: RbacOptions): Promise<number> {
     tell(
       'note: a member whose patches import objects by references needs rights to create, update and delete objects of these kinds in its namespace, which are not in here',
     );
-  const open = openKinds(config);
-  if (open.length > 0) {
+  const { grants, openKinds } = neededGrants(config);
+  if (openKinds.length > 0) {
     tell(
-      `note: a patch reads the kind of a reference from the object; add rights for the kinds that it may name: ${open.join(', ')}`,
+      `note: a patch reads the kind of a reference from the object; add rights for the kinds that it may name: ${openKinds.join(', ')}`,
     );
   }
-  const others = otherNamespaces(config);
+  const others = otherNamespaces(grants, config);
   if (options.as === 'vcluster-values' && others.length > 0) {
     tell(
       `note: vCluster's chart grants no rights in namespace "${others.join('", "')}": apply the Role for it that --as role prints`,
     );
   }
-  process.stdout.write(print(config, options));
+  process.stdout.write(print(grants, config.host.namespace, options));
   return 0;
 }
 
 /** Namespaces of the host, other than the host namespace of the virtual cluster, in which the configuration needs rights. */
-function otherNamespaces(config: Config): readonly string[] {
-  const namespaces = neededGrants(config)
-    .filter(({ cluster }) => cluster === 'host')
-    .map(({ namespace }) => namespace);
-  return namespaces.filter((namespace) => !['', config.host.namespace].includes(namespace));
+function otherNamespaces(grants: readonly Grant[], { host }: Config): readonly string[] {
+  const namespaces = grants.filter(({ cluster }) => cluster === 'host').map(({ namespace }) => namespace);
+  return namespaces.filter((namespace) => !['', host.namespace].includes(namespace));
 }
 
 function usageProblem({ host, fleet }: Config, { as, cluster }: RbacOptions): string | undefined {
@@ -78,59 +74,16 @@ function usageProblem({ host, fleet }: Config, { as, cluster }: RbacOptions): st
     : undefined;
 }
 
-function print(config: Config, { as: form, cluster, serviceAccount, output }: RbacOptions): string {
-  const hostNamespace = config.host.namespace;
-  const grants = neededGrants(config).filter((grant) => cluster === undefined || grant.cluster === cluster);
+function print(
+  needed: readonly Grant[],
+  hostNamespace: string,
+  { as: form, cluster, serviceAccount, output }: RbacOptions,
+): string {
+  const grants = needed.filter((grant) => cluster === undefined || grant.cluster === cluster);
   if (form === 'vcluster-values') return formatJson(vclusterValues(grants, hostNamespace), output);
   const documents = rbacDocuments(grants, { serviceAccount, hostNamespace, form });
   if (output === 'json') return formatJson({ apiVersion: 'v1', kind: 'List', items: [...documents] }, output);
   return documents.map((document) => formatJson(document, output)).join('---\n');
-}
-
-// The RBAC rules that a configuration needs, from the same rights that `run` checks at start. Pure.
-
-/** As in a Role; the order of the members is the order in which they are printed. */
-export type PolicyRule = {
-  apiGroups: string[];
-  resources: string[];
-  resourceNames?: string[];
-  verbs: string[];
-};
-
-/** Rules for one namespace of one cluster; namespace '' means all namespaces. */
-interface Grant {
-  readonly cluster: ClusterName;
-  readonly namespace: string;
-  readonly rules: readonly PolicyRule[];
-}
-
-/** One grant for each cluster and namespace; `config` names the host namespace. */
-function neededGrants(config: Config): readonly Grant[] {
-  const grants = Map.groupBy(rightsToGrant(config), ({ cluster, namespace }) => `${cluster} ${namespace}`);
-  return [...grants.values()].flatMap((of) =>
-    of.slice(0, 1).map(({ cluster, namespace }) => ({ cluster, namespace, rules: rulesOf(of) })),
-  );
-}
-
-/** One rule for each resource, its verbs in the order of `rights`. */
-function rulesOf(rights: readonly Right[]): readonly PolicyRule[] {
-  const rules = new Map<string, { right: Right; verbs: Set<string> }>();
-  for (const right of rights) {
-    const key = `${right.group} ${right.resource} ${right.name ?? ''}`;
-    const rule = rules.get(key) ?? { right, verbs: new Set<string>() };
-    rule.verbs.add(right.verb);
-    rules.set(key, rule);
-  }
-  // A right on one object is part of the right on all of them.
-  const isCovered = ({ group, resource, name }: Right, verbs: ReadonlySet<string>): boolean =>
-    name !== undefined && (rules.get(`${group} ${resource} `)?.verbs.isSupersetOf(verbs) ?? false);
-  const needed = [...rules.values()].filter(({ right, verbs }) => !isCovered(right, verbs));
-  return needed.map(({ right: { group, resource, name }, verbs }) => ({
-    apiGroups: [group],
-    resources: [resource],
-    ...(name === undefined ? {} : { resourceNames: [name] }),
-    verbs: [...verbs],
-  }));
 }
 
 interface DocumentOptions {

@@ -1,9 +1,7 @@
 /** `run`: the daemon, until a signal ends it. */
 
 import type { Command } from 'commander';
-import { COMMAND_GIVES_UP_MS } from '../syncer/clusters.ts';
 import { startDaemon, type Daemon, type DaemonOptions } from '../syncer/run.ts';
-import type { Fleet } from '../fleet/fleet.ts';
 import type { ManagementConfig } from '../access-keys/config.ts';
 import { loadConfig, type LoadedConfig } from './config/load.ts';
 import { TerminalError } from '../base/errors.ts';
@@ -56,9 +54,7 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   const heap = createStartupHeap();
   heap.grow();
   const { signal } = stop;
-  // The daemon waits for a cluster that does not respond.
-  const giveUpMs = once ? COMMAND_GIVES_UP_MS : undefined;
-  const parts = { config, textHash, isDryRun, logger, signal, giveUpMs, ...programParts() };
+  const parts = { config, textHash, isDryRun, isCommand: once, logger, signal, ...programParts() };
   const running = await start({ ...parts, ...accessKeysCompanion(parts, management) });
   if (typeof running === 'number') return running;
   if (once && 'sync' in running) return await firstPass(running, signal, logger, output);
@@ -75,8 +71,10 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   return exitCode;
 }
 
-/** The running daemon, or the exit code of a failed start. The signal, which ends the process, may be why it failed. */
-async function start(options: DaemonOptions): Promise<Daemon | Fleet | number> {
+type Running = Exclude<Awaited<ReturnType<typeof start>>, number>;
+
+/** The running daemon, or fleet, or the exit code of a failed start. The signal, which ends the process, may be why it failed. */
+async function start(options: DaemonOptions) {
   const { config, logger, signal } = options;
   try {
     if (!config.fleet.enabled) return await startDaemon(options);
@@ -97,7 +95,7 @@ async function start(options: DaemonOptions): Promise<Daemon | Fleet | number> {
 /** A standby holds its first lists, but has no first pass until it leads. */
 async function releaseMemoryAfterStart(
   heap: StartupHeap,
-  running: Daemon | Fleet,
+  running: Running,
   signal: AbortSignal,
 ): Promise<void> {
   if ('sync' in running && (await running.sync.isStandby(signal))) {

@@ -20,11 +20,10 @@ import {
   problemToJson,
   tell,
 } from './output/terminal.ts';
-import { expressionPlaces } from '../syncer/rehearsal/expression-places.ts';
+import { expressionPlaces, trialWarnings } from '../syncer/rehearsal/expression-checks.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 import { SHARED_FIELDS } from '../shared-config/shared.ts';
 import type { KubeObject } from '../kube/object.ts';
-import { trialWarnings } from '../syncer/rehearsal/patch-trials.ts';
 import { readTestFile, TEST_FILE_SUFFIX } from './test/test-file.ts';
 
 export function define(command: Command, exitWith: ExitWith): void {

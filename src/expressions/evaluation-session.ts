@@ -1,10 +1,11 @@
 /** Single evaluations as the daemon does them: front end, its own evaluator, limits, child process. For `eval`. */
 
 import { systemClock } from '../base/clock.ts';
+import { placeOf } from '../base/excerpt.ts';
 import { canonicalJson, type JsonValue } from '../base/json.ts';
 import { silentLogger } from '../base/logger.ts';
 import { compileExpression } from './front-end/compile-expression.ts';
-import { declinedBy, type Declined, type Place } from './places.ts';
+import { IN_DAEMON, inSandbox, type Place } from './places.ts';
 import { createSandbox } from './sandbox.ts';
 import type { EvaluateError, ObjectContext, Program, Sandbox, VclusterContext } from './types.ts';
 
@@ -34,7 +35,16 @@ interface EvalContext {
 /** Where it was evaluated, if the caller asked. `declined`: what only the sandbox evaluates; undefined: the daemon declined the inputs. */
 interface Evaluated {
   readonly place: Place;
-  readonly declined?: Declined;
+  /** Lines and columns are 1-based. */
+  readonly declined?: { readonly construct: string; readonly line: number; readonly column: number };
+}
+
+/** The place in words. */
+export function describePlace({ place, declined }: Evaluated): string {
+  if (place === 'daemon') return IN_DAEMON;
+  if (declined === undefined) return inSandbox('it on these inputs');
+  const { construct, line, column } = declined;
+  return `${inSandbox(construct)} (line ${line}, column ${column})`;
 }
 
 export type EvalOutcome = (
@@ -79,9 +89,11 @@ export class EvalSession implements AsyncDisposable {
     return result === undefined ? { undefined: true, ...place } : { value: result, ...place };
   }
 
-  #evaluated(program: Program): Evaluated {
-    const declined = declinedBy(program);
-    return { place: this.#place, ...(declined && { declined }) };
+  #evaluated({ expression, local }: Program): Evaluated {
+    if (local.kind === 'local') return { place: this.#place };
+    const { line, column } = placeOf(expression, local.start);
+    const declined = { construct: expression.slice(local.start, local.end), line, column };
+    return { place: this.#place, declined };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

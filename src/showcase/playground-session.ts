@@ -10,7 +10,7 @@ import type { ObjectRules } from '../cli/output/object-problems.ts';
 import { parseObjects, printObject } from '../cli/output/objects.ts';
 import { apiDefaults } from '../cli/offline/api-defaults.ts';
 import { parseConfig } from '../cli/config/parse.ts';
-import { withPatchFile } from '../syncer/config/patch-file.ts';
+import { withPatchFile } from '../syncer/rehearsal/patches-alone.ts';
 import { readDocument } from '../config-file/document.ts';
 import { describeFailure } from '../cli/output/terminal.ts';
 

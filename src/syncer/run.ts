@@ -1,11 +1,14 @@
 /** The daemon of one virtual cluster: its sync, the server of health and metrics, and the key and token API beside it. */
 
 import { type CheckResult, type Checks, startHealthServer } from '../base/health.ts';
+import { COMMAND_GIVES_UP_MS } from './clusters.ts';
 import { startCompanion, type StartCompanion } from './companion.ts';
 import { createMetrics } from './metrics/metrics.ts';
 import { startSync, type Sync, type SyncOptions } from './sync.ts';
 
 export interface DaemonOptions extends Omit<SyncOptions, 'metrics'> {
+  /** It gives up on a cluster that does not respond, as a command does. */
+  readonly isCommand?: boolean;
   readonly startCompanion?: StartCompanion;
 }
 
@@ -34,7 +37,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   );
   logger.info({ version, isDryRun, http: health.url, name: config.name }, 'starting');
   const companion = resources.use(startCompanion(options.startCompanion, metrics.registry, logger));
-  const sync = await startSync({ ...options, metrics });
+  const giveUpMs = options.isCommand === true ? COMMAND_GIVES_UP_MS : options.giveUpMs;
+  const sync = await startSync({ ...options, metrics, giveUpMs });
   readiness.checks = () => ({ ...sync.checks(), 'management-api': () => companion.check() });
   const running = resources.move();
   return {

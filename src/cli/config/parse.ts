@@ -11,7 +11,7 @@ import {
   type VclusterText,
 } from '../../shared-config/layers.ts';
 import { rulesAcross } from '../../shared-config/shared.ts';
-import type { CompanionConfig, Config } from '../../syncer/config/config.ts';
+import type { Config } from '../../syncer/config/config.ts';
 import { checkSync, NOT_INHERITED, type SyncOptions } from '../../syncer/config/parse.ts';
 import { overridesOfCommandLine, type CommandLine } from './command-line.ts';
 import { configSchema } from './schema.ts';
@@ -58,7 +58,7 @@ function withoutReported(findings: readonly Finding[], others: readonly Finding[
   return findings.filter(({ path }) => !errors.includes(formatPath(path)));
 }
 
-function companionOf(section: Omit<ManagementConfig, 'host'>): CompanionConfig {
+function companionOf(section: Omit<ManagementConfig, 'host'>): Config['companion'] {
   return {
     isServed: section.enabled,
     rights: rightsOnHost(section),

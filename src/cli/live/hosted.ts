@@ -6,7 +6,6 @@ import { textAt } from '../../base/json.ts';
 import { readDocument } from '../../config-file/document.ts';
 import { problemOf } from '../../config-file/source-file.ts';
 import { connectHost, HostedVcluster, hostedVclusters } from '../../fleet/hosted/hosted-vcluster.ts';
-import type { KubeObject } from '../../kube/object.ts';
 import type { ConfigText } from '../../shared-config/layers.ts';
 import type { Config } from '../../syncer/config/config.ts';
 import { type LiveSync, withLiveSync } from '../../syncer/rehearsal/live-sync.ts';
@@ -141,13 +140,13 @@ export async function hostedValues(command: Command, given: string | undefined) 
 /** Every vCluster of the host, or with `-n` of one of its namespaces, in the order of their names; closes the connection afterwards. */
 export async function eachVcluster<T>(
   command: Command,
-  visit: (vcluster: HostedVcluster, workload: KubeObject) => Promise<T>,
+  visit: (vcluster: HostedVcluster, isLabelled: boolean) => Promise<T>,
 ): Promise<T[]> {
   const { given = '', ...connection } = connectionOf(command, loaderInput(command));
   await using _ = connection.host;
   const results: T[] = [];
-  for (const { vcluster, workload } of await hostedVclusters(connection, given))
-    results.push(await visit(vcluster, workload));
+  for (const { vcluster, isLabelled } of await hostedVclusters(connection, given))
+    results.push(await visit(vcluster, isLabelled));
   return results;
 }
 

@@ -10,8 +10,7 @@ import { type ExitWith, describeFailure, showProgress, tell } from '../output/te
 import { readObjects, printObject } from '../output/objects.ts';
 import { warnOfOlder } from '../output/older-versions.ts';
 import { apiDefaults } from './api-defaults.ts';
-import { SHARED_KEYS } from '../../syncer/kinds/synced-kinds.ts';
-import { FileSync, type Rendered } from '../../syncer/rehearsal/files.ts';
+import { FileSync, type RenderedWorld } from '../../syncer/rehearsal/files.ts';
 
 interface RenderFlags {
   readonly filename: string[];
@@ -45,7 +44,7 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
   const isReverse = flags.reverse === true;
   using progress = showProgress('rendering');
   await using sync = new FileSync({ admit: apiDefaults() });
-  const { rendered, missing, notes, kinds, synced } = await sync.run(
+  const { rendered, missing, notes, kinds, whyNone, synced } = await sync.run(
     isReverse ? { host: given, virtual } : { virtual: given, host },
     config,
     {
@@ -54,10 +53,7 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
     },
   );
   progress[Symbol.dispose]();
-  if (kinds.length === 0)
-    tell(
-      `no kind is synced: set ${SHARED_KEYS.map((key) => `sync.toHost.${key}.enabled`).join(' or ')} to true`,
-    );
+  if (whyNone !== undefined) tell(whyNone);
   else if (synced[isReverse ? 'host' : 'virtual'].length === 0)
     tell(`note: no ${kinds.join(' or ')} in ${flags.filename.join(', ')}, nothing to render`);
   print(rendered, flags.output);
@@ -70,7 +66,7 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
 
 const IN_NO_FILE = 'is referenced and in no file, so it is not rendered: add its file to -f';
 
-function print(rendered: readonly Rendered[], output: string): void {
+function print(rendered: RenderedWorld['rendered'], output: string): void {
   const objects = rendered.flatMap((one) => (one.kind === 'object' ? [one.object] : []));
   const json = objects.map(asJson);
   const text =

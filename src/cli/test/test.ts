@@ -22,7 +22,6 @@ import {
 } from '../output/terminal.ts';
 import { apiDefaults } from '../offline/api-defaults.ts';
 import { FileSync } from '../../syncer/rehearsal/files.ts';
-import type { PatchCoverage } from '../../syncer/rehearsal/coverage.ts';
 import { runCase, type CaseRun, type Mismatch } from './run-case.ts';
 import { findTestFiles, readTestFile, type TestFile } from './test-file.ts';
 import { updatedText } from './update.ts';
@@ -159,6 +158,8 @@ interface CaseResult {
   readonly mismatches: readonly Mismatch[];
   readonly durationMs: number;
 }
+
+type PatchCoverage = Awaited<ReturnType<FileSync['coverage']>>[number];
 
 interface FileCoverage {
   readonly config: string;

@@ -24,7 +24,13 @@ import type { Config, FleetConfig } from '../../syncer/config/config.ts';
 import { syncedByVcluster } from '../../syncer/config/warnings.ts';
 import { leaseName } from '../../syncer/leadership.ts';
 import { hostClient, listAll, reaching, withAccess } from '../../syncer/rehearsal/connection.ts';
-import { decideMember, isSelected, memberSelector, type MemberDecision } from '../decide-member.ts';
+import {
+  decideMember,
+  isSelected,
+  MEMBER_LABEL,
+  memberSelector,
+  type MemberDecision,
+} from '../decide-member.ts';
 import {
   accessSecret,
   DEPLOYMENTS,
@@ -239,11 +245,14 @@ export class HostedVcluster implements NamespacedName {
   }
 }
 
+/** vCluster's values with the label by which a fleet selects it. */
+export const MEMBER_VALUES = { controlPlane: { statefulSet: { labels: { [MEMBER_LABEL]: 'true' } } } };
+
 /** Those of the host, with '' of all its namespaces, in the order of their names. Rejects with a `TerminalError` if there is none. */
 export async function hostedVclusters(
   connection: HostConnection,
   namespace: string,
-): Promise<readonly { readonly vcluster: HostedVcluster; readonly workload: KubeObject }[]> {
+): Promise<readonly { readonly vcluster: HostedVcluster; readonly isLabelled: boolean }[]> {
   const { host, description } = connection;
   const where = namespace === '' ? 'all host namespaces' : `the host namespace "${namespace}"`;
   const workloads = await vclusterWorkloads(host, namespace, 'name one namespace with -n').catch(
@@ -256,8 +265,9 @@ export async function hostedVclusters(
   return workloads
     .toSorted((a, b) => (objectKey(a) < objectKey(b) ? -1 : 1))
     .map((workload) => {
-      const { namespace: own = '', name } = workload.metadata;
-      return { vcluster: new HostedVcluster(connection, { namespace: own, name }), workload };
+      const { namespace: own = '', name, labels } = workload.metadata;
+      const vcluster = new HostedVcluster(connection, { namespace: own, name });
+      return { vcluster, isLabelled: labels?.[MEMBER_LABEL] === 'true' };
     });
 }
 

@@ -22,7 +22,7 @@ import {
 } from '../../kube/object.ts';
 import { guessedResource } from '../kinds/guessed-resource.ts';
 import { NO_EFFECT } from '../kinds/kind.ts';
-import { disablingSetting, SYNCABLE_RESOURCES, syncedKinds } from '../kinds/synced-kinds.ts';
+import { disablingSetting, SHARED_KEYS, SYNCABLE_RESOURCES, syncedKinds } from '../kinds/synced-kinds.ts';
 import { createPatchPipeline } from '../patch/pipeline.ts';
 import { tracingPipeline, type TracedPatch } from '../patch/trace.ts';
 import type { Direction } from '../patch/types.ts';
@@ -88,6 +88,8 @@ export interface RenderedWorld {
   readonly missing: readonly string[];
   /** The kinds that the configuration syncs. */
   readonly kinds: readonly string[];
+  /** Why there are none. */
+  readonly whyNone: string | undefined;
   /** The given objects, each in a namespace. */
   readonly world: FileWorld;
   /** Those of kinds that are synced, in the order of the kinds. */
@@ -148,9 +150,11 @@ export class FileSync implements AsyncDisposable {
     );
     if (isStopped) this.#sandbox.forgetPrograms();
     const copies = result.rendered.flatMap((one) => (one.kind === 'object' ? [one.object] : []));
+    const kinds = syncedKinds(config).map(({ kind }) => kind.resource.kind);
     return {
       ...result,
-      kinds: syncedKinds(config).map(({ kind }) => kind.resource.kind),
+      kinds,
+      whyNone: kinds.length === 0 ? NO_KIND : undefined,
       world,
       synced,
       unsynced: given
@@ -170,6 +174,8 @@ export class FileSync implements AsyncDisposable {
     await this.#sandbox[Symbol.asyncDispose]();
   }
 }
+
+const NO_KIND = `no kind is synced: set ${SHARED_KEYS.map((key) => `sync.toHost.${key}.enabled`).join(' or ')} to true`;
 
 /** Errors after which the sandbox does not run an expression on the object for a while. */
 const STOPS: ReadonlySet<string> = new Set(['timeout', 'memory', 'killed']);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import type { PolicyRule } from '../../../src/cli/rbac.ts';
+import type { PolicyRule } from '../../../src/fleet/granted-rights.ts';
 import { eventually } from '../../support/eventually.ts';
 import { freePorts } from '../../support/free-ports.ts';
 import { kustomizeFiles, KUSTOMIZE_NAMESPACE } from '../../../scripts/kustomize.ts';

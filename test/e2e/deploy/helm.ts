@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parseAllDocuments } from 'yaml';
-import type { PolicyRule } from '../../../src/cli/rbac.ts';
+import type { PolicyRule } from '../../../src/fleet/granted-rights.ts';
 import { builtProgram } from './built-program.ts';
 
 export const CHART = join(import.meta.dirname, '..', '..', '..', 'charts', 'endpoint-syncer');

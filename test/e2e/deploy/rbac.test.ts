@@ -9,7 +9,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
-import type { PolicyRule } from '../../../src/cli/rbac.ts';
+import type { PolicyRule } from '../../../src/fleet/granted-rights.ts';
 import { missingRights, type WantedRight } from '../../../src/kube/access-review.ts';
 import { RestClient } from '../../../src/kube/client/client.ts';
 import { loadClusterAccess } from '../../../src/kube/credentials/kubeconfig.ts';

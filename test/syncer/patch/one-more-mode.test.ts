@@ -45,7 +45,7 @@ const BY_HAND = [
 ] as const;
 
 const USE = `
-import { parsePatchFile } from './syncer/config/patch-file.ts';
+import { parsePatchFile } from './syncer/rehearsal/patches-alone.ts';
 import { compilePatches } from './syncer/patch/compile.ts';
 import { tracePatches } from './syncer/patch/trace.ts';
 import { createPatchPipeline } from './syncer/patch/pipeline.ts';

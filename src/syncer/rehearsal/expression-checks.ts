@@ -1,4 +1,4 @@
-/** Warnings about expressions that fail on an empty list or on every value, and about reverse expressions that do not undo theirs, found by running them in the sandbox. */
+/** What is known of the expressions of a configuration without a cluster: where the daemon evaluates each, and warnings about those that fail on an empty list or on every value, and about reverse expressions that do not undo theirs, found by running them in the sandbox. */
 
 import { systemClock } from '../../base/clock.ts';
 import { printableJson } from '../../base/excerpt.ts';
@@ -6,6 +6,7 @@ import { jsonEquals, type JsonValue } from '../../base/json.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { warningAtValue, type Finding } from '../../config-file/finding.ts';
 import { createSandbox } from '../../expressions/sandbox.ts';
+import { placeIn, type Place } from '../../expressions/places.ts';
 import type { EvaluateError, EvaluateResponse, Evaluator, Program } from '../../expressions/types.ts';
 import { asJson, isOfKind, type KubeObject } from '../../kube/object.ts';
 import type { Config } from '../config/config.ts';
@@ -189,4 +190,32 @@ async function evaluate(
 function shown(value: JsonValue): string {
   const text = printableJson(value, 0);
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}
+
+// Places.
+
+interface PlaceFinding {
+  readonly place: Place;
+  /** Where and why, as text. */
+  readonly finding: Finding;
+}
+
+/** Of each expression and filter, in the order of the configuration. */
+export function expressionPlaces({ sync, sandbox }: Config): PlaceFinding[] {
+  return SYNCABLE_KINDS.flatMap(({ key }) =>
+    compilePatches(sync[key].patches).patches.flatMap(({ index, actions, filters }) => {
+      const patch = ['sync', 'toHost', key, 'patches', index];
+      const { toHost, toVirtual } = actions;
+      return [
+        ...filters.map(({ program, offset }) => ({ key: 'path', program, offset })),
+        ...(toHost.kind === 'evaluate' ? [{ key: 'expression', program: toHost.program, offset: 0 }] : []),
+        ...(toVirtual.kind === 'evaluate'
+          ? [{ key: 'reverseExpression', program: toVirtual.program, offset: 0 }]
+          : []),
+      ].map(({ key, program, offset }) => {
+        const { place, message, at } = placeIn(program, sandbox.localEvaluation);
+        return { place, finding: warningAtValue([...patch, key], message, offset + at) };
+      });
+    }),
+  );
 }
