@@ -55,8 +55,9 @@ const NAMES: Record<string, number> = {
   apiserver: 120,
   expressions: 36,
   'shared-config': 27,
-  cli: 26,
+  cli: 14,
   fleet: 8,
+  showcase: 3,
   'access-keys': 14,
   'embedded-cluster': 3,
 };

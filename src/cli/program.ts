@@ -11,7 +11,7 @@ interface CommandModule {
 type CommandGroup = Readonly<Record<string, readonly [summary: string, load: () => Promise<CommandModule>]>>;
 
 const MAIN: CommandGroup = {
-  demo: ['sync sample objects between two clusters in this process', () => import('../showcase/demo.ts')],
+  demo: ['sync sample objects between two clusters in this process', () => import('./demo.ts')],
   run: ['sync until interrupted', () => import('./run.ts')],
   validate: ['check configuration files and report all errors', () => import('./validate.ts')],
   render: ['show offline what a sync would write', () => import('./offline/render.ts')],
@@ -30,7 +30,7 @@ const MAIN: CommandGroup = {
 };
 
 const MORE: CommandGroup = {
-  playground: ['try patches in the browser, without a cluster', () => import('../showcase/playground.ts')],
+  playground: ['try patches in the browser, without a cluster', () => import('./playground.ts')],
   rbac: ['print the roles that a configuration needs', () => import('./rbac.ts')],
   adopt: ['take the copies on the host to be of this virtual cluster', () => import('./live/adopt.ts')],
   names: ['translate names between the virtual cluster and the host', () => import('./names.ts')],

@@ -1,17 +1,11 @@
 /** The activity of the daemon as the demo shows it: one line for each sync, and the latency of the last sync of each object. */
 
 import { plainLines, plainText } from '../base/excerpt.ts';
-import { objectKey, parseKey, type KubeObject } from '../kube/object.ts';
+import type { KubeObject } from '../kube/object.ts';
 import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';
 import type { LogFields, Logger } from '../base/logger.ts';
 import { STATES, type State } from '../syncer/rehearsal/sync-status.ts';
-import { resourceName, type ListedRow, type Listing } from '../cli/output/listing.ts';
 import { SCHEMA_MODELINE } from '../cli/schema.ts';
-
-export interface Activity {
-  /** Milliseconds from event to write of the last sync of this key; undefined before its first sync. */
-  latencyMs(key: string): number | undefined;
-}
 
 /** By the reason of the Event, which has the details. */
 const REFUSALS: Readonly<Record<string, string>> = {
@@ -31,7 +25,7 @@ export interface ActivityEntry {
   readonly latencyMs: number | undefined;
 }
 
-export class ActivityLogger implements Logger, Activity {
+export class ActivityLogger implements Logger {
   readonly #show: ((line: string) => void) | undefined;
   readonly #record: (entry: ActivityEntry) => void;
   readonly #latencies = new Map<string, number>();
@@ -44,6 +38,7 @@ export class ActivityLogger implements Logger, Activity {
     this.#record = record;
   }
 
+  /** Milliseconds from event to write of the last sync of this key; undefined before its first sync. */
   latencyMs(key: string): number | undefined {
     return this.#latencies.get(key);
   }
@@ -121,51 +116,6 @@ function idOf(fields: LogFields): string {
   if (subject.includes(' ')) return subject;
   const resource = SYNCABLE_RESOURCES.find(({ plural }) => plural === fields['controller']);
   return `${resource?.kind ?? 'Endpoints'} ${subject}`;
-}
-
-export function listSamples(
-  samples: readonly DemoSample[],
-  copies: ReadonlyMap<string, KubeObject>,
-  activity: Activity,
-): Listing {
-  const rows = samples.map((sample) => {
-    const key = objectKey(sample.endpoints);
-    return listSample(sample, copies.get(key), activity.latencyMs(key));
-  });
-  return { heading: ['VIRTUAL', 'HOST', 'ADDRESSES', 'STATUS'], rows };
-}
-
-/** `latencyMs` is undefined for an object that was not synced. */
-function listSample(
-  { endpoints, notSynced = 'no copy on the host' }: DemoSample,
-  copy: KubeObject | undefined,
-  latencyMs: number | undefined,
-): ListedRow {
-  const key = objectKey(endpoints);
-  const virtual = { ...parseKey(key) };
-  const name = resourceName('Endpoints', '', virtual.name);
-  const json = { kind: 'Endpoints', virtual, latencyMs: latencyMs ?? null };
-  if (copy === undefined) {
-    const host = { namespace: '', name: '' };
-    return {
-      cells: [key, '-', '-', `skipped: ${notSynced}`],
-      name,
-      json: { ...json, host, state: 'skipped', reason: notSynced, addresses: [] },
-    };
-  }
-  const addresses = addressesOf(copy);
-  const status = `synced in ${latencyMs?.toFixed(1) ?? '?'} ms`;
-  const host = { ...parseKey(objectKey(copy)) };
-  return {
-    cells: [key, objectKey(copy), addresses.join(','), status],
-    name,
-    json: { ...json, host, state: 'synced', reason: '', addresses },
-  };
-}
-
-function addressesOf({ subsets = [] }: KubeObject): string[] {
-  const stored = subsets as { addresses?: { ip: string }[] }[]; // as the API server stores it
-  return stored.flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip));
 }
 
 function time(): string {

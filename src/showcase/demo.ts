@@ -1,9 +1,8 @@
-/** `demo`: both clusters in this process, samples that change, and the real daemon between them. */
+/** The demo: both clusters in this process, samples that change, and the real daemon between them. */
 
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import type { Command } from 'commander';
 import { type EmbeddedCluster, startEmbeddedCluster } from '../embedded-cluster/embedded-cluster.ts';
 import { withLiveChanges, type Config } from '../syncer/config/config.ts';
 import { type Daemon, startDaemon } from '../syncer/run.ts';
@@ -19,16 +18,13 @@ import {
   NAMESPACES,
   objectKey,
   SERVICES,
+  type KubeObject,
 } from '../kube/object.ts';
 import { sleep, systemClock } from '../base/clock.ts';
 import { fileProblem, TerminalError } from '../base/errors.ts';
 import { statedOrigin } from '../syncer/translate/bookkeeping.ts';
-import { tell, type ExitWith } from '../cli/output/terminal.ts';
-import { formatListing, outputOption } from '../cli/output/listing.ts';
 import {
-  type Activity,
   ActivityLogger,
-  listSamples,
   DEMO_HOST_NAMESPACE,
   DEMO_NAMESPACE,
   DEMO_OWNER,
@@ -39,31 +35,37 @@ import {
 import { printObject } from '../cli/output/objects.ts';
 import { type DemoPage, startDemoPage } from './demo-page.ts';
 import { DemoChanges } from './demo-changes.ts';
-import { portOption } from './page-server.ts';
-import { reloadOnChange, stopSignals } from '../cli/process-lifecycle.ts';
-import { keepCompiledCode } from '../cli/compiled-code.ts';
+import { reloadOnChange } from '../cli/process-lifecycle.ts';
 import { programParts } from '../cli/installation.ts';
 
 interface DemoOptions {
-  readonly once?: boolean;
+  /** Ends when all samples are synced, without a page and changes. */
+  readonly isOnce: boolean;
+  /** For the kubeconfigs and the configuration. */
   readonly dir: string;
+  /** Of the page; 0: any free port. */
   readonly port: number;
-  readonly output: string;
+  readonly signal: AbortSignal;
+}
+
+export interface SyncedSample {
+  readonly endpoints: KubeObject;
+  readonly copy: KubeObject | undefined;
+  /** Why it is not synced; undefined if it is. */
+  readonly notSynced: string | undefined;
+  /** Milliseconds from event to write. */
+  readonly latencyMs: number | undefined;
 }
 
 const SETTLE_MAX_MS = 30_000;
 
-export function define(command: Command, exitWith: ExitWith): void {
-  command
-    .option('--once', 'list the objects when all are synced, then exit')
-    .addOption(outputOption('with --once: '))
-    .option('--dir <folder>', 'folder for the kubeconfigs and the configuration', '.endpoint-syncer/demo')
-    .addOption(portOption())
-    .action((options: DemoOptions) => exitWith(() => demo(options)));
-}
-
-async function demo({ once = false, dir, port, output }: DemoOptions): Promise<number> {
-  using stop = stopSignals();
+/** Runs until the signal is aborted, or with `isOnce` until the samples are synced: the result has them, and is undefined if that took too long. */
+export async function runDemo({
+  isOnce,
+  dir,
+  port,
+  signal,
+}: DemoOptions): Promise<readonly SyncedSample[] | undefined> {
   await using virtual = await startEmbeddedCluster({ name: 'virtual' });
   await using host = await startEmbeddedCluster({ name: 'host' });
   const files = await writeFiles(resolve(dir), { virtual, host });
@@ -74,10 +76,10 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
   const load = (): Promise<LoadedConfig> => loadConfig({ file: files.config, env: {}, flags: {} });
   const loaded = await load();
   let config = loaded.config;
-  await using page = once ? undefined : await openPage(port, () => config, clients);
+  await using page = isOnce ? undefined : await openPage(port, () => config, clients);
   let isWarm = false;
   const activity = new ActivityLogger(
-    once ? undefined : (line) => isWarm && process.stdout.write(`${line}\n`),
+    isOnce ? undefined : (line) => isWarm && process.stdout.write(`${line}\n`),
     (entry) => isWarm && page?.feed.record(entry),
   );
   const daemon = await startDaemon({
@@ -85,20 +87,16 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
     isDryRun: false,
     logger: activity,
     ...programParts(),
-    signal: stop.signal,
+    signal,
     hasHostControllers: false,
   });
   try {
     await virtualClient.create(NAMESPACES, DEMO_NAMESPACE);
-    await warmUp(clients, daemon, stop.signal);
+    await warmUp(clients, daemon, signal);
     isWarm = true;
     if (page !== undefined) printIntroduction(dir, page.url, daemon.healthUrl);
     await createSamples(virtualClient);
-    if (once) {
-      const exitCode = await showOnce(hostClient, activity, output, stop.signal);
-      keepCompiledCode();
-      return exitCode;
-    }
+    if (isOnce) return await syncedSamples(hostClient, activity, signal);
     const { sync } = daemon;
     const reloading: Reloading = {
       reload: async (next, textHash) => {
@@ -110,9 +108,9 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
     };
     const watcher = reloadOnChange({ loaded, load, daemon: reloading, clock: systemClock, logger: activity });
     await using changes = new DemoChanges({ clients, config: () => config });
-    await changes.run(stop.signal);
+    await changes.run(signal);
     watcher.close();
-    return 0;
+    return undefined;
   } finally {
     await daemon.stop();
     // The API servers end with this process.
@@ -191,26 +189,23 @@ function printIntroduction(dir: string, pageUrl: string, healthUrl: string): voi
   );
 }
 
-async function showOnce(
+async function syncedSamples(
   host: ClusterClient,
-  activity: Activity,
-  output: string,
+  activity: ActivityLogger,
   signal: AbortSignal,
-): Promise<number> {
-  const synced = DEMO_SAMPLES.filter(({ notSynced }) => notSynced === undefined);
-  const expected = synced.map(({ endpoints }) => objectKey(endpoints));
+): Promise<readonly SyncedSample[] | undefined> {
   const deadlineMs = systemClock.monotonicMs() + SETTLE_MAX_MS;
   for (;;) {
     const { items } = await host.list(ENDPOINTS, { namespace: DEMO_HOST_NAMESPACE });
     const copies = new Map(items.map((copy) => [statedOrigin(copy) ?? '', copy]));
-    if (expected.every((key) => copies.has(key) && activity.latencyMs(key) !== undefined)) {
-      process.stdout.write(formatListing(listSamples(DEMO_SAMPLES, copies, activity), output));
-      return 0;
-    }
-    if (signal.aborted || systemClock.monotonicMs() > deadlineMs) {
-      tell('the samples were not synced in time');
-      return 1;
-    }
+    const samples = DEMO_SAMPLES.map(({ endpoints, notSynced }) => {
+      const key = objectKey(endpoints);
+      return { endpoints, notSynced, copy: copies.get(key), latencyMs: activity.latencyMs(key) };
+    });
+    const isSynced = ({ copy, latencyMs }: SyncedSample): boolean =>
+      copy !== undefined && latencyMs !== undefined;
+    if (samples.every((sample) => sample.notSynced !== undefined || isSynced(sample))) return samples;
+    if (signal.aborted || systemClock.monotonicMs() > deadlineMs) return undefined;
     await sleep(systemClock, 20, signal);
   }
 }

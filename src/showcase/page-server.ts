@@ -5,7 +5,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { InvalidArgumentError, Option } from 'commander';
 import { TerminalError, messageOf } from '../base/errors.ts';
 import { collectInput } from '../base/input-buffer.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../base/json.ts';
@@ -162,17 +161,6 @@ export function denialOf({ method, headers }: IncomingMessage, port: number): st
   return own.some((host) => origin === `http://${host}`)
     ? undefined
     : 'requests of another origin are denied';
-}
-
-const PORT_MAX = 65_535;
-
-export function portOption(): Option {
-  const option = new Option('--port <number>', 'port of the page on 127.0.0.1; 0 selects a free port');
-  return option.default(0).argParser((text) => {
-    const port = Number(text);
-    if (/^\d+$/u.test(text) && port <= PORT_MAX) return port;
-    throw new InvalidArgumentError(`It must be a number from 0 to ${PORT_MAX}.`);
-  });
 }
 
 // The ES modules of the editor's packages, served from node_modules as they are, and the import map that finds them.

@@ -1,12 +1,7 @@
-/** `playground`: a page on this machine where patches can be tried, without a cluster. */
+/** The page where patches can be tried: what it shows first, and its runs. */
 
-import type { Command } from 'commander';
-import { configFile } from '../cli/config/files.ts';
-import { configWithoutFile, loadConfig } from '../cli/config/load.ts';
 import type { Config } from '../syncer/config/config.ts';
-import { addConfigOptions, loaderInput } from '../cli/config-options.ts';
-import { tell, type ExitWith } from '../cli/output/terminal.ts';
-import { portOption, startPageServer, type PageServer, type PageServerOptions } from './page-server.ts';
+import { startPageServer, type PageServer, type PageServerOptions } from './page-server.ts';
 import { PlaygroundSession } from './playground-session.ts';
 import { readFileSync } from 'node:fs';
 import { parseYaml } from '../base/yaml/document.ts';
@@ -15,36 +10,6 @@ import { configJsonSchema } from '../cli/config/schema.ts';
 import { apiVersionOf } from '../kube/object.ts';
 import { isSharedKey, SYNCABLE_KINDS } from '../syncer/kinds/synced-kinds.ts';
 import { printObject } from '../cli/output/objects.ts';
-import { stopSignals } from '../cli/process-lifecycle.ts';
-
-const FIELDS = [
-  'name',
-  'host.namespace',
-  'patches.missingPaths',
-  'patches.onError',
-  'references.naming',
-  'sandbox.expressionTimeout',
-  'sandbox.memory',
-];
-/** The names that the examples use. */
-const DEFAULT_FLAGS = { name: 'my-vcluster', 'host.namespace': 'team-a' };
-
-export function define(command: Command, exitWith: ExitWith): void {
-  addConfigOptions(command, FIELDS);
-  command
-    .addOption(portOption())
-    .action(({ port }: { port: number }) => exitWith(() => playground(command, port)));
-}
-
-async function playground(command: Command, port: number): Promise<number> {
-  using stop = stopSignals();
-  const config = await configOf(command);
-  await using page = await startPage({ port, config: () => config });
-  process.stdout.write(`${page.url}\n`);
-  tell('press Ctrl-C to stop');
-  await stop.requested;
-  return 0;
-}
 
 interface PageOptions extends Partial<Pick<PageServerOptions, 'calls' | 'feeds'>> {
   readonly port: number;
@@ -80,14 +45,6 @@ export async function startPage({
   );
   const parts = undo.move();
   return { url, [Symbol.asyncDispose]: () => parts.disposeAsync() };
-}
-
-/** The given configuration, else the names that the examples use. */
-async function configOf(command: Command): Promise<Config> {
-  const input = loaderInput(command);
-  return configFile(input) === undefined
-    ? configWithoutFile(input, DEFAULT_FLAGS)
-    : (await loadConfig(input)).config;
 }
 
 // What the page shows first: one example for each patch mode, for each recipe of docs/patches.md, and for EndpointSlices.

@@ -1,14 +1,8 @@
-/** What the demo shows of the daemon's log, and its list of samples. */
+/** What the demo shows of the daemon's log. */
 
 import { describe, expect, test, vi } from 'vitest';
-import {
-  ActivityLogger,
-  DEMO_SAMPLES,
-  listSamples,
-  type ActivityEntry,
-} from '../../src/showcase/demo-activity.ts';
+import { ActivityLogger, type ActivityEntry } from '../../src/showcase/demo-activity.ts';
 import type { LogFields, Logger } from '../../src/base/logger.ts';
-import type { KubeObject } from '../../src/kube/object.ts';
 
 type Level = 'debug' | 'info' | 'warn' | 'error';
 
@@ -127,29 +121,6 @@ test.each<[LogFields, state: string, what: string]>([
     expect(errors).toEqual([expect.stringMatching(/^shop\/db {2}patch failed: /u)]);
   },
 );
-
-test('the samples are listed with their copies, and why one has none', () => {
-  const ports = [{ port: 1 }];
-  const copy: KubeObject = {
-    metadata: { namespace: 'team-demo', name: 'db-x-shop-x-demo' },
-    subsets: [
-      { addresses: [{ ip: '10.0.0.1' }], ports },
-      { addresses: [{ ip: '10.0.0.2' }], ports },
-    ],
-  };
-  const { logger } = shownAfter(['info', { key: 'shop/db', outcome: 'created', latencyMs: 2 }, 'synced']);
-  const { rows } = listSamples(DEMO_SAMPLES, new Map([['shop/db', copy]]), logger);
-  expect(rows.map(({ cells }) => cells)).toEqual([
-    ['shop/db', 'team-demo/db-x-shop-x-demo', '10.0.0.1,10.0.0.2', 'synced in 2.0 ms'],
-    ['shop/legacy-mainframe', '-', '-', 'skipped: no copy on the host'],
-    ['shop/web', '-', '-', 'skipped: its Service has a selector, so the host builds them itself'],
-  ]);
-  expect(rows.map(({ json }) => [json['state'], json['latencyMs']])).toEqual([
-    ['synced', 2],
-    ['skipped', null],
-    ['skipped', null],
-  ]);
-});
 
 test('a text with a line break begins no line of its own', () => {
   const { errors } = shownAfter([
