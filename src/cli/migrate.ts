@@ -102,11 +102,11 @@ interface MigratedObject extends JsonObject {
 
 function objectsOf(config: Config): Promise<MigratedObject[]> {
   return withLiveSync(config, commandParts(), async (sync) =>
-    (await sync.outcomes()).map(({ kind, virtual, host, outcome, isSynced, isLost }) => ({
+    (await sync.outcomes()).map(({ kind, virtual, host, whyNot, change, isLost }) => ({
       kind,
       virtual,
       host: host === undefined ? '-' : keyOf(host),
-      afterwards: isSynced ? `${US}, ${outcome}` : outcome,
+      afterwards: whyNot ?? `${US}, ${change}`,
       isLost,
     })),
   );

@@ -12,7 +12,6 @@ import {
   type KindName,
   type KubeObject,
   type NamespacedName,
-  type ObjectKey,
 } from '../../kube/object.ts';
 import { ignoreNotFound } from '../../kube/status-error.ts';
 import type { ClusterClient } from '../../kube/types.ts';
@@ -149,7 +148,7 @@ export class LiveSync {
   }
 
   /** What becomes of each virtual object that there is. */
-  async outcomes(): Promise<Outcome[]> {
+  async outcomes() {
     const { objects } = await planWorld(this.#connection, { ...this.#parts, isOwnerNeeded: false });
     return objects.filter(({ seen }) => seen.virtual !== undefined).map(outcomeOf);
   }
@@ -251,28 +250,23 @@ async function snapshotOrMissing(
 
 // What becomes of an object.
 
-interface Outcome {
-  readonly kind: string;
-  readonly virtual: ObjectKey;
-  readonly host: NamespacedName | undefined;
-  /** In words, such as `unchanged`. */
-  readonly outcome: string;
-  readonly isSynced: boolean;
-  /** It has a copy today that would not be updated. */
-  readonly isLost: boolean;
+function outcomeOf({ kind, key, seen, decision, error, changes }: ObjectPlan) {
+  const isRefused = decision.kind === 'refuse' || error !== undefined;
+  return {
+    kind: kind.resource.kind,
+    virtual: key,
+    host: seen.target,
+    /** Undefined: it is synced. */
+    whyNot: whyNotSynced(decision, error),
+    change: changes.length === 0 ? 'unchanged' : decision.kind,
+    /** It has a copy today that would not be updated. */
+    isLost: isRefused && seen.host !== undefined,
+  };
 }
 
-function outcomeOf({ kind, key, seen, decision, error, changes }: ObjectPlan): Outcome {
-  const object = { kind: kind.resource.kind, virtual: key, host: seen.target };
-  const isLost = seen.host !== undefined;
-  if (error !== undefined) {
-    const line = error instanceof PatchError ? patchErrorLine(error) : plainText(messageOf(error));
-    return { ...object, outcome: `fails: ${line}`, isSynced: false, isLost };
-  }
-  if (decision.kind === 'refuse')
-    return { ...object, outcome: `refused: ${decision.reason}`, isSynced: false, isLost };
-  if (decision.kind === 'ignore')
-    return { ...object, outcome: `not synced: ${decision.reason}`, isSynced: false, isLost: false };
-  const outcome = changes.length === 0 ? 'unchanged' : decision.kind;
-  return { ...object, outcome, isSynced: true, isLost: false };
+function whyNotSynced(decision: ObjectPlan['decision'], error: unknown): string | undefined {
+  if (error instanceof PatchError) return `fails: ${patchErrorLine(error)}`;
+  if (error !== undefined) return `fails: ${plainText(messageOf(error))}`;
+  if (decision.kind === 'refuse') return `refused: ${decision.reason}`;
+  return decision.kind === 'ignore' ? `not synced: ${decision.reason}` : undefined;
 }
