@@ -334,9 +334,8 @@ class SimRun {
   #configure({ settings, isRestart }: Omit<Extract<Operation, { kind: 'configure' }>, 'atMs'>): void {
     this.#settings = { ...this.#settings, ...settings };
     this.#configuredAtMs = this.#clock.nowMs;
-    // The imports of a kind that no copy names any more were being deleted when the process ended.
-    const isInTime = this.#clock.nowMs - this.#kindsChangedAtMs < IMPORTS_MS;
-    this.#isRecordLost ||= isInTime && (isRestart || this.#daemons.some(({ isRunning }) => !isRunning));
+    this.#isRecordLost ||=
+      this.#areKindsRemoved && (isRestart || this.#daemons.some(({ isRunning }) => !isRunning));
     for (const daemon of this.#daemons) {
       if (!isRestart) {
         daemon.reload();
@@ -345,6 +344,11 @@ class SimRun {
       daemon.crash();
       daemon.start();
     }
+  }
+
+  /** The imports of a kind that no copy names any more are being deleted: after the end of the process, nothing is known of them. */
+  get #areKindsRemoved(): boolean {
+    return this.#clock.nowMs - this.#kindsChangedAtMs < IMPORTS_MS;
   }
 
   #later(delayMs: number, action: () => void): void {
@@ -365,7 +369,7 @@ class SimRun {
     };
     const daemons = Array.from({ length: this.#options.daemons }, () => {
       const wrote: ConstructorParameters<typeof SimDaemon>[0]['wrote'] = (daemon, resource, isDead) => {
-        this.#isRecordLost ||= isDead && this.#kindsChangedAtMs === this.#clock.nowMs;
+        this.#isRecordLost ||= isDead && this.#areKindsRemoved;
         if (this.#settings.hasLeaderElection) leader.wrote(daemon, resource);
       };
       return new SimDaemon({ ...common, isDryRun: false, wrote });

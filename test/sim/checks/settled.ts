@@ -266,14 +266,14 @@ function surplusImports(wanted: ReadonlyMap<string, KubeObject>, world: World): 
   );
 }
 
-/** Copies of pairs that opted out, and those that cannot be distinguished from foreign objects: they may name any object. */
+/** Copies of pairs that opted out or that fail, and those that cannot be distinguished from foreign objects: they may name any object. */
 function heldCopies(world: World): readonly KubeObject[] {
   return SYNCED_PLURALS.flatMap((plural) =>
     world.virtual.list(plural).flatMap((virtual) => {
       const copy = hostCopyOf(plural, virtual, world);
       if (copy === undefined) return [];
-      const isHeld = isOptedOut(virtual) || isOptedOut(copy) || !isRecognisable(plural, copy, world);
-      return isHeld ? [copy] : [];
+      const isPairHeld = isOptedOut(virtual) || isOptedOut(copy) || isFailed(virtual, world);
+      return isPairHeld || !isRecognisable(plural, copy, world) ? [copy] : [];
     }),
   );
 }
