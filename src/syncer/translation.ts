@@ -1,4 +1,4 @@
-/** Names, labels and patches of one configuration, put together for Endpoints. */
+/** What one configuration makes of names, labels, patches and the settings of their sandbox, for all kinds. */
 
 import type { JsonObject } from '../base/json.ts';
 import { mergeConfig } from '../config-file/merge.ts';
