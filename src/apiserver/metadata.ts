@@ -62,7 +62,7 @@ function nameErrors(metadata: JsonObject, rules: MetadataRules): FieldError[] {
 }
 
 /** Validates labels anywhere in an object, such as in a selector. */
-export function labelErrors(labels: JsonObject, field = 'metadata.labels'): FieldError[] {
+function labelErrors(labels: JsonObject, field = 'metadata.labels'): FieldError[] {
   return Object.keys(labels).flatMap((key) => {
     const value = text(labels, key);
     return [

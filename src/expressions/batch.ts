@@ -381,7 +381,7 @@ const KINDS: ReadonlySet<string> = new Set(['runtime', 'result', 'result-size', 
 const MESSAGE_CHARS_MAX = 300;
 
 /** Validated, on one line, with the position in the user's expression. */
-export function toEvaluateError(
+function toEvaluateError(
   { kind, message, line, column }: ErrorMessage,
   { mappings }: Program,
 ): EvaluateError {

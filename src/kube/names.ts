@@ -35,7 +35,7 @@ export function isDnsSubdomain(name: string): boolean {
 }
 
 /** The part of a label's key after its prefix. */
-export function isQualifiedName(name: string): boolean {
+function isQualifiedName(name: string): boolean {
   return name.length <= LABEL_LENGTH_MAX && QUALIFIED_NAME_FORM.test(name);
 }
 

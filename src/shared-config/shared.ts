@@ -21,7 +21,7 @@ import { DNS_LABEL_OR_EMPTY, DNS_LABEL_RULE } from '../kube/names.ts';
 export const OWN_SECTIONS: ReadonlySet<string> = new Set(['endpointSyncer', 'managementApi']);
 
 /** Those that this program reads. */
-export const SECTIONS: readonly string[] = ['sync', 'experimental', ...OWN_SECTIONS];
+const SECTIONS: readonly string[] = ['sync', 'experimental', ...OWN_SECTIONS];
 
 /** A file without `endpointSyncer` is for the key and token API alone, which `validate` knows by the same sections. */
 export const SECTIONS_SCHEMA = {

@@ -124,7 +124,7 @@ function time(): string {
 
 // The demo's configuration with all four patch modes, and sample objects that use them.
 
-export const DEMO_NAME = 'demo';
+const DEMO_NAME = 'demo';
 export const DEMO_HOST_NAMESPACE = 'team-demo';
 const NAMESPACE = 'shop';
 /** The annotation of the sample that the demo changes. */

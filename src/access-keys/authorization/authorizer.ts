@@ -179,7 +179,7 @@ export class ManagementAuthorizer implements Authorizer {
 }
 
 /** The reviews that clusters send about their users: the requests that this API serves below the prefix of a target. */
-export function isReview(request: AccessRequest): boolean {
+function isReview(request: AccessRequest): boolean {
   return REVIEW_REQUESTS.some((pattern) => holdsRequest(pattern, request));
 }
 

@@ -183,7 +183,7 @@ function decoded(prefix: string): string[] | undefined {
 // The roles that a scope can name, and the requests that each entry of a scope implies.
 
 /** The role with the requests that the command-line client sends to the management API. */
-export const PLATFORM_CLI = 'platformCLI';
+const PLATFORM_CLI = 'platformCLI';
 
 /** Case-sensitive; the second is the older name of the first. */
 export const ROLE_NAMES: readonly string[] = [PLATFORM_CLI, 'loft-cli'];
@@ -192,7 +192,7 @@ export const KEYS = 'ownedaccesskeys';
 export const ROTATE = 'rotate';
 /** Events about keys. kubectl reads those of the core group in `describe` and `events`. */
 export const EVENTS = 'events';
-export const EVENTS_GROUPS: readonly string[] = ['', 'events.k8s.io'];
+const EVENTS_GROUPS: readonly string[] = ['', 'events.k8s.io'];
 
 export function isEvents({
   group,

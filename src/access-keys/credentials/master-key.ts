@@ -295,7 +295,7 @@ function foreign(file: string, owner: number, owners: readonly number[]): Error 
 // The local administrator: read access to the master key allows to forge any key, so it is administrator access. The `keys` commands use it on
 // the machine of the API, before the first key exists. A credential contains its creation time in seconds and is valid for a minute.
 
-export const LOCAL_ADMINISTRATOR: UserInfo = {
+const LOCAL_ADMINISTRATOR: UserInfo = {
   name: 'system:local-administrator',
   uid: '',
   groups: [ADMINISTRATORS, AUTHENTICATED],

@@ -11,8 +11,8 @@ import type { IndexedCredential, IndexedKey, KeyIndex } from './key-index.ts';
 
 /** Clients recognise the end of a login by this text. */
 export const EXPIRED_MESSAGE = 'platform access key expired. Please login again';
-export const ROTATED_MESSAGE = 'platform access key was rotated. Use its new secret';
-export const DISABLED_MESSAGE = 'platform access key is disabled. Enable it or use another one';
+const ROTATED_MESSAGE = 'platform access key was rotated. Use its new secret';
+const DISABLED_MESSAGE = 'platform access key is disabled. Enable it or use another one';
 
 const REFRESH_RATE: Rate = { burst: 20, perSecond: 10 };
 const REFRESH_POLL_MS = 100;

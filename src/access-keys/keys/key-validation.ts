@@ -29,15 +29,15 @@ export const KEY_TYPES_ALLOWED = [
 const SUBJECT_FIELDS = ['user', 'team', 'subject'] as const;
 const SUBJECT_LENGTH_MAX = 253;
 const PLATFORM = 'platform:';
-export const DISPLAY_NAME_BYTES_MAX = 1024;
-export const DESCRIPTION_BYTES_MAX = 4 * 1024;
+const DISPLAY_NAME_BYTES_MAX = 1024;
+const DESCRIPTION_BYTES_MAX = 4 * 1024;
 /** Of a token, connector data, or the extra claims as JSON. */
-export const LOGIN_DATA_BYTES_MAX = 64 * 1024;
+const LOGIN_DATA_BYTES_MAX = 64 * 1024;
 /** Of the names in the data of a login. */
 const LOGIN_NAME_BYTES_MAX = 1024;
 /** Of the spec: the API holds all keys in memory. */
-export const KEY_BYTES_MAX = 256 * 1024;
-export const GROUPS_MAX = 256;
+const KEY_BYTES_MAX = 256 * 1024;
+const GROUPS_MAX = 256;
 
 /** A thousand years: the end of a key is a date, with ttlAfterLastActivity one that moves. */
 export const TTL_SECONDS_MAX = 31_557_600_000;

@@ -223,9 +223,9 @@ export const ROTATION_MS = 30 * DAY_MS;
 /** How long verifiers may cache the key set, as its response says. */
 export const KEY_SET_AGE_MS = HOUR_MS;
 /** Time between publication and first signature. */
-export const PUBLISH_AHEAD_MS = DAY_MS;
+const PUBLISH_AHEAD_MS = DAY_MS;
 /** Its minimum after a downtime: the maximum age of a cached key set, doubled for clock skew and replicas that lag. */
-export const PUBLISH_AHEAD_MIN_MS = 2 * KEY_SET_AGE_MS;
+const PUBLISH_AHEAD_MIN_MS = 2 * KEY_SET_AGE_MS;
 /** Time that a key stays published after its tokens, for the same reason. */
 export const KEEP_AFTER_MS = HOUR_MS;
 

@@ -18,7 +18,7 @@ import { type KeyRing, ALGORITHM } from './key-ring.ts';
 
 /** The `typ` of the header, which distinguishes it from ID tokens and access tokens of other issuers. */
 export const TOKEN_TYPE = 'dcet+jwt';
-export const PLATFORM_CLAIM = 'platform.sh';
+const PLATFORM_CLAIM = 'platform.sh';
 /** Half of Node's limit for headers, so that a token and the other headers of a request fit. */
 export const TOKEN_BYTES_MAX = 8 * 1024;
 /** Tolerated skew of the clock of the replica that issued a token. A token is never accepted after its expiry. */

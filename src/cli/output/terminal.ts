@@ -76,7 +76,7 @@ export function progressOn(output: Output, what: string, monotonicMs: () => numb
 // Reports errors that the user can act on: of a configuration, of a patch, of a cluster or store.
 
 /** Writes the problems of a `ConfigError` in the format of `validate` and returns exit code 2. Rethrows any other error. */
-export function reportConfigError(error: unknown): number {
+function reportConfigError(error: unknown): number {
   if (!(error instanceof ConfigError)) throw error;
   reportProblems(error.problems);
   return 2;

@@ -170,7 +170,7 @@ function portsText(object: JsonObject): string {
   return orNone(ports.join(','));
 }
 
-export function selectorText(object: JsonObject): string {
+function selectorText(object: JsonObject): string {
   const selector = objectField(object, 'spec')['selector'];
   if (!isJsonObject(selector)) return '<none>';
   return orNone(

@@ -290,7 +290,7 @@ const HINTS: Readonly<Record<string, string>> = {
 };
 
 /** Wraps an error of the network or of the pool. `what` is the request: `GET host/path`. */
-export function transportError(error: unknown, what: string): TransportError {
+function transportError(error: unknown, what: string): TransportError {
   if (error instanceof TransportError) return error;
   const code = errorCode(error);
   const reason = messageOf(error);

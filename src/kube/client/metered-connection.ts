@@ -29,7 +29,7 @@ const TICKET_BYTES = 4096;
 const PAUSE_MIN_MS = 20;
 
 /** What the server sends on the connection of one client. */
-export class Meter {
+class Meter {
   readonly #options: MeterOptions;
   #socket: MeteredSocket | undefined;
   #silentBytes = 0;

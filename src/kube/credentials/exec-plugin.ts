@@ -199,7 +199,7 @@ function executable(command: string): string | undefined {
 }
 
 /** The credentials in what a plugin printed. Throws an error that shows nothing of it. `apiVersion`: of the kubeconfig. */
-export function execAnswer(printed: string, apiVersion: string): ExecAnswer {
+function execAnswer(printed: string, apiVersion: string): ExecAnswer {
   const answer = parsed(printed);
   if (answer === undefined) throw new Error(`it printed something that is not an ${KIND}`);
   if ((ownValue(answer, 'kind') || KIND) !== KIND)

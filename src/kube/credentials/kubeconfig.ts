@@ -399,7 +399,7 @@ interface RenewalOptions {
  * `read` returns the same object where nothing has changed. It may fail: what was read before may still be valid, and if it is not, the server
  * says so. Certificates, token and authority count from the next connection or request on, and so does another server.
  */
-export function renewedAccess(
+function renewedAccess(
   first: ServerAccess,
   read: () => ServerAccess | Promise<ServerAccess>,
   { clock, lifeMs, pauseMs }: RenewalOptions,

@@ -319,7 +319,7 @@ export function printPath(path: ConcretePath): string {
   return text;
 }
 
-export function joinStep(prefix: string, step: string | number): string {
+function joinStep(prefix: string, step: string | number): string {
   const printed = typeof step === 'number' ? String(step) : printKey(step);
   return prefix === '' ? printed : `${prefix}.${printed}`;
 }

@@ -357,7 +357,7 @@ export function virtualIndexes(translator: NameTranslator, kind: SyncedKind) {
 export const BY_VIRTUAL_KEY = 'virtualKey';
 
 /** Index on host objects: the key of the host Service that they get traffic from. */
-export const BY_HOST_SERVICE = 'hostService';
+const BY_HOST_SERVICE = 'hostService';
 
 export function hostIndexes(translator: NameTranslator, kind: SyncedKind) {
   return {

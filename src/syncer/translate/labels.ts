@@ -8,7 +8,7 @@ import { safeConcat } from './names.ts';
 import type { LabelTranslator, NamespaceMode } from './types.ts';
 
 export const MANAGED_BY_LABEL = 'vcluster.loft.sh/managed-by';
-export const NAMESPACE_LABEL = 'vcluster.loft.sh/namespace';
+const NAMESPACE_LABEL = 'vcluster.loft.sh/namespace';
 /** A label or an annotation: the controller that syncs the object. */
 export const CONTROLLED_BY = 'vcluster.loft.sh/controlled-by';
 /** Helm finds its releases by this key, so in a namespace shared with the host's own releases it must not appear. */
