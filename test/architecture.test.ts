@@ -61,6 +61,17 @@ describe('the README of a folder', () => {
   });
 });
 
+test('a table of folders has each, but for those of test that have the name of one of src', () => {
+  const ofSrc = FOLDERS.map((folder) => basename(folder));
+  const tables = READMES.filter((page) => read(page).includes('| folder | content |'));
+  const unnamed = tables.flatMap((page) =>
+    globSync(`${dirname(page)}/*/`, { cwd: ROOT })
+      .filter((folder) => dirname(page) !== 'test' || !ofSrc.includes(basename(folder)))
+      .filter((folder) => !new RegExp(`^\\|[^|]*\`${basename(folder)}/\`[^|]*\\|`, 'mu').test(read(page))),
+  );
+  expect(unnamed).toEqual([]);
+});
+
 test('no function only calls a constructor with its own parameter', () => {
   const wrapper = /^export function (\w+)\((\w+): [^{}]*\{\n {2}return new \w+\(\2\);\n\}/gmu;
   const found = globSync('src/**/*.ts', { cwd: ROOT }).flatMap((file) =>
