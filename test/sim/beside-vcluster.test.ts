@@ -117,6 +117,24 @@ test.each([1500, 3000, 8000])(
   },
 );
 
+test.each([500, 8000])(
+  'a copy that a restarted daemon deletes and creates again while vCluster copies it back does not grow, after %d ms',
+  async (afterMs) => {
+    const restartMs = START_MS + afterMs;
+    const { violations, lines } = await run([
+      ...SERVICES,
+      { atMs: 2000, kind: 'vcluster', plurals: ['endpoints'] },
+      { atMs: START_MS, ...PUT, plural: 'endpoints', annotations: { [FORWARD]: 'v1' } },
+      { atMs: restartMs, kind: 'restart', daemon: 0, downMs: 500 },
+      { atMs: restartMs + 1000, ...SERVICE, form: 'selector' },
+      { atMs: restartMs + 1500, ...SERVICE, form: 'plain' },
+      { atMs: START_MS + MINUTE_MS, kind: 'vcluster', plurals: [] },
+    ]);
+    expect(violations).toEqual([]);
+    expect(lines.filter((line) => line.includes('[[v1'))).toEqual([]);
+  },
+);
+
 test('a change of the user is synced while vCluster syncs the object too', async () => {
   const { violations, lines } = await run([
     ...SERVICES,

@@ -117,14 +117,17 @@ export class CopyForge {
   }
 
   /** The copy for a creation: nothing of `pair.host` is kept. */
-  async fresh(pair: PlacedPair, lastSync?: Pick<MergeMemory, 'agreed'>): Promise<ForgedCopy | RefusedCopy> {
+  async fresh(
+    pair: PlacedPair,
+    lastSync: Omit<MergeMemory, 'restoresEchoes'> = { agreed: undefined },
+  ): Promise<ForgedCopy | RefusedCopy> {
     const { virtual } = pair;
     const pause = pausesFor(virtual);
     if (pause !== undefined) {
       await pause();
       checkCopySize(virtual);
     }
-    const memory = { agreed: lastSync?.agreed, restoresEchoes: false };
+    const memory = { ...lastSync, restoresEchoes: false };
     const { host, echo, forwarded, failed } = await mergePair(
       { ...this.#rules, virtual, host: undefined, memory },
       { forward: () => forward(pair, this.#options), pause },
