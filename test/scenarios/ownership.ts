@@ -388,6 +388,28 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
       await world.whenCopied(key);
     });
 
+    test.each(['virtual object', 'copy'])(
+      'a deletion while the %s is controlled by another syncer takes no virtual object along once that ends',
+      async (side) => {
+        const { world, daemon, namespace } = shared();
+        const key = `${await namespace()}/released`;
+        await createHostService(world, key);
+        await world.createVirtual(key);
+        const before = await world.whenCopied(key);
+        const released = { metadata: { annotations: { [CONTROLLED_BY]: 'other' } } };
+        await (side === 'copy' ? world.mergeCopy(key, released) : world.mergeVirtual(key, released));
+        await world.settle(daemon);
+        await world.deleteCopy(key);
+        if (side === 'virtual object') {
+          await world.settle(daemon);
+          await world.mergeVirtual(key, { metadata: { annotations: { [CONTROLLED_BY]: null } } });
+        }
+        await world.whenCopy(key, ({ metadata }) => metadata.uid !== before.metadata.uid);
+        await world.settle(daemon);
+        expect(await world.virtual.find('Endpoints', ...pair(key))).toBeDefined();
+      },
+    );
+
     test('a deletion that the daemon learns from a failed write deletes the virtual object, too', async ({
       expect,
     }) => {

@@ -26,7 +26,7 @@ import { isStandIn } from '../translate/stand-in.ts';
 import type { NameTranslator } from '../translate/types.ts';
 import { Controller, type Reconcile } from './controller.ts';
 import { CopyForge, type ForeignService } from './copy.ts';
-import type { DecideOptions } from './decide.ts';
+import { isOptedOut, type DecideOptions } from './decide.ts';
 import type { ReferenceRecords, SyncEnvironment } from './environment.ts';
 import { FoughtDeletions, noteDeletion, notingDeletions, ownDeletions, type OwnDeletions } from './guards.ts';
 import type { KeptEvaluations } from './kept-evaluations.ts';
@@ -259,11 +259,10 @@ export class KindSync {
     const state = this.states.of(key);
     const serviceUid = this.#serviceOf(object)?.metadata.uid;
     const meant = { virtualUid, serviceUid, ownerUids: ownerUidsOf(object) };
-    state.deletions = noteDeletion(
-      state.deletions,
-      this.nowMs(),
-      this.#isExpected(object) ? undefined : meant,
-    );
+    // What the other controller of the object does says nothing of what a user wants.
+    const isControlled = isOptedOut(object) || isOptedOut(this.virtual.get(key));
+    const isMeant = !isControlled && !this.#isExpected(object);
+    state.deletions = noteDeletion(state.deletions, this.nowMs(), isMeant ? meant : undefined);
     return true;
   }
 
