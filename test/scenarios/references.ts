@@ -5,7 +5,7 @@ import type { KubeObject } from '../../src/kube/object.ts';
 import { jsonEquals, parseJson, type JsonObject } from '../../src/base/json.ts';
 import { hostNameShort } from '../../src/syncer/translate/names.ts';
 import { eventually } from '../support/eventually.ts';
-import { bookkeeping, LAST_SYNCED, MARKER } from './expected-copy.ts';
+import { bookkeeping, LAST_SYNCED, MANAGED, MARKER } from './expected-copy.ts';
 import { gadget, serveGadgets } from './gadgets.ts';
 import { endpoints, service } from './objects.ts';
 import {
@@ -80,6 +80,56 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.host.delete('ConfigMap', ...short(world, `${ns}/cfg`));
       const recreated = await importedTo(world, 'ConfigMap', `${ns}/cfg`);
       expect(recreated['data']).toEqual({ k: '2' });
+    });
+
+    test.each([
+      ['Secret', 'the record', { annotations: { [LAST_SYNCED]: null } }],
+      ['Secret', 'all annotations', { annotations: null }],
+      ['Secret', 'the marker', { labels: { [MARKER]: null } }],
+      ['Secret', 'all annotations and labels', { annotations: null, labels: null }],
+      ['ConfigMap', 'all annotations and labels', { annotations: null, labels: null }],
+    ] as const)(
+      'keeps its %s on the host when a client removes %s there, and removes it with the last reference',
+      async (kind, _what, metadata) => {
+        const { world, daemon, namespace } = shared();
+        const ns = await namespace();
+        const isSecret = kind === 'Secret';
+        const made = isSecret ? secret(`${ns}/tls`) : configMap(`${ns}/tls`, { k: 'dg==' });
+        await world.virtual.create(kind, made);
+        await world.virtual.create(
+          'Endpoints',
+          named(`${ns}/web`, { [isSecret ? 'secret' : 'config']: 'tls' }),
+        );
+        const before = await importedTo(world, kind, `${ns}/tls`);
+        await world.settle(daemon);
+        await world.host.merge(kind, short(world, `${ns}/tls`), { metadata });
+        const isWhole = ({ metadata: { labels, annotations } }: KubeObject): boolean =>
+          labels?.[MARKER] !== undefined && annotations?.[LAST_SYNCED] !== undefined;
+        const repaired = await importedTo(world, kind, `${ns}/tls`, isWhole);
+        expect(repaired.metadata.uid).toBe(before.metadata.uid);
+        await world.virtual.merge(kind, [ns, 'tls'], { data: { k: 'dzI=' } });
+        await importedTo(world, kind, `${ns}/tls`, (copy) => sameData(copy, { k: 'dzI=' }));
+        await world.deleteVirtual(`${ns}/web`);
+        await world.host.whenGone(kind, short(world, `${ns}/tls`));
+      },
+    );
+
+    test('leaves its copy to another syncer that has taken it over', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      await world.virtual.create('Secret', secret(`${ns}/tls`));
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'tls' }));
+      await importedTo(world, 'Secret', `${ns}/tls`);
+      await world.settle(daemon);
+      // As vCluster lists what it has copied from the virtual object.
+      const annotations = { [MANAGED]: LAST_SYNCED };
+      const copy = await world.host.merge('Secret', short(world, `${ns}/tls`), { metadata: { annotations } });
+      await world.virtual.merge('Secret', [ns, 'tls'], { data: { k: 'dzI=' } });
+      await world.settle(daemon);
+      await world.deleteVirtual(`${ns}/web`);
+      await world.whenNoCopy(`${ns}/web`);
+      await world.settle(daemon);
+      expect(await world.host.get('Secret', ...short(world, `${ns}/tls`))).toEqual(copy);
     });
 
     test('is kept while any object references it, and deleted with the last reference', async () => {

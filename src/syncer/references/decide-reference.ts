@@ -11,7 +11,8 @@ import {
 import { isOptedOut, SKIP_BACKSYNC } from '../reconcile/decide.ts';
 import { describeReference, type ReferencedKind } from './referenced-kind.ts';
 import { refusalOfSource, refusalOfVirtual, type RefusalRules } from './refusals.ts';
-import { namedVirtual } from '../translate/bookkeeping.ts';
+import { LAST_SYNCED, namedVirtual } from '../translate/bookkeeping.ts';
+import { MANAGED_BY_LABEL } from '../translate/labels.ts';
 import type { NameTranslator } from '../translate/types.ts';
 import { isImport } from './import-forge.ts';
 import { recordOf } from '../translate/last-synced.ts';
@@ -213,6 +214,8 @@ export interface KindView {
   refusal(object: KubeObject): string | undefined;
   /** This process created this virtual object as an import, even if its labels or annotations were edited since. */
   isKnownImport(object: KubeObject): boolean;
+  /** This process created this host object as the copy of this virtual one, even if its labels or annotations were edited since. */
+  isKnownCopy(key: ObjectKey, object: KubeObject): boolean;
 }
 
 export function observeReference(
@@ -224,11 +227,13 @@ export function observeReference(
   const key = keyOf(virtual);
   const there = view.virtual(key);
   const isImported = there !== undefined && (isImport(there, names.vcluster) || view.isKnownImport(there));
-  const copies = view.copiesOf(key);
-  const ours = copies.filter(isMadeHere(kind));
-  const [others] = copies.filter((copy) => !ours.includes(copy)).toSorted(byHostKey);
   const target = names.referenceToHost(virtual, kind.host);
   const atTarget = target && view.host(keyOf(target));
+  const isKnown = atTarget && view.isKnownCopy(key, atTarget) && !isOfAnother(atTarget, names.vcluster);
+  const known = isKnown ? [atTarget] : [];
+  const copies = view.copiesOf(key).filter((copy) => !known.includes(copy));
+  const ours = [...known, ...copies.filter(isMadeHere(kind))];
+  const [others] = copies.filter((copy) => !ours.includes(copy)).toSorted(byHostKey);
   const source = sourceOf(view, virtual, names);
   return {
     kind,
@@ -295,7 +300,9 @@ function sourceOf(view: KindView, virtual: NamespacedName, names: NameTranslator
   const source = key === undefined ? undefined : view.host(key);
   // With unchanged names, our own copy has the name of its original.
   const isOwnCopy =
-    source !== undefined && view.copiesOf(keyOf(virtual)).some((copy) => objectKey(copy) === key);
+    source !== undefined &&
+    (view.isKnownCopy(keyOf(virtual), source) ||
+      view.copiesOf(keyOf(virtual)).some((copy) => objectKey(copy) === key));
   return isOwnCopy ? undefined : source;
 }
 
@@ -323,6 +330,13 @@ export function virtualNamed(
 /** Only this program writes sync records. Copies of synced kinds (Endpoints) do not belong to the importer. */
 function isMadeHere(kind: ReferencedKind): (copy: KubeObject) => boolean {
   return (copy) => kind.isImportable && recordOf(copy) !== undefined;
+}
+
+/** Its marks are not only removed: another syncer has them, or has copied the record from the virtual object. */
+function isOfAnother(copy: KubeObject, vcluster: string): boolean {
+  const { labels, annotations } = copy.metadata;
+  const isRecordCopied = annotations?.[LAST_SYNCED] !== undefined && recordOf(copy) === undefined;
+  return isRecordCopied || (labels?.[MANAGED_BY_LABEL] ?? vcluster) !== vcluster;
 }
 
 function byHostKey(a: KubeObject, b: KubeObject): number {

@@ -223,10 +223,11 @@ export class Importer {
     }
   }
 
-  #pause({ id, isReferenced }: ImportJob): ReconcileResult {
+  #pause({ id, caches, seen, isReferenced }: ImportJob): ReconcileResult {
     this.#options.notices.problem(id, undefined);
     if (isReferenced) return { outcome: 'ignored', reason: 'controlled by another' };
     this.#states.delete(id);
+    caches.forgetCopy(keyOf(seen.virtual));
     return { outcome: 'ignored' };
   }
 
@@ -265,6 +266,7 @@ export class Importer {
         continue;
       }
       await this.#delete(caches.sides.host, copy, why);
+      caches.forgetCopy(keyOf(seen.virtual));
       this.#forget(id, 'host');
       result = { ...result, outcome: 'deleted', reason: UNREFERENCED };
     }
@@ -394,7 +396,7 @@ export class Importer {
   ): Promise<ReconcileResult> {
     const { caches } = job;
     const { to } = mirror;
-    if (to === 'virtual') caches.rememberImport(copy);
+    rememberMade(job, to, copy);
     const isCached = to === 'virtual' && isWhole(caches.kind);
     const actual = isCached ? copy : await this.#readPlace(job, mirror);
     if (!isSameObject(actual, copy)) return requeued('copy has changed');
@@ -449,14 +451,19 @@ export class Importer {
   }
 
   /** Reads what is in the place of the copy, for which the cache is, or may be, behind. Undefined: nothing. */
-  async #readPlace({ caches }: ImportJob, { to, place }: Mirror): Promise<KubeObject | undefined> {
+  async #readPlace({ caches, seen }: ImportJob, { to, place }: Mirror): Promise<KubeObject | undefined> {
     const { client, resource, cache } = caches.sides[to];
     const key = keyOf(place);
     const existing = await ignoreNotFound(client.get(resource, place));
     if (existing === undefined) cache.observeAbsence(key, cache.get(key)?.metadata.uid ?? '');
     // The host cache has only objects with our marker. A tenant may have created the object in the virtual cluster: an event, because the
     // copies of its referrers name it from now on.
-    else if (to === 'virtual' || this.#isMarked(existing)) cache.observeRead(existing);
+    else if (
+      to === 'virtual' ||
+      this.#isMarked(existing) ||
+      caches.isKnownCopy(keyOf(seen.virtual), existing)
+    )
+      cache.observeRead(existing);
     return existing;
   }
 
@@ -497,9 +504,9 @@ export class Importer {
     mirror: Mirror,
     { full, stored, sent }: { full: KubeObject; stored: KubeObject | undefined; sent: KubeObject },
   ): Promise<void> {
-    const { id, caches } = job;
+    const { id } = job;
     if (stored !== undefined) {
-      if (mirror.to === 'virtual') caches.rememberImport(stored);
+      rememberMade(job, mirror.to, stored);
       const wanted = await mirror.forge(full, stored);
       if (needsWrite(wanted, stored))
         this.#options.notices.alert(
@@ -523,6 +530,12 @@ export class Importer {
   #forget(id: ReferenceId, to: ClusterName): void {
     if (this.#states.get(id)?.to === to) this.#states.delete(id);
   }
+}
+
+/** Its labels and annotations say so only as long as no client edits them. */
+function rememberMade({ caches, seen }: ImportJob, to: ClusterName, copy: KubeObject): void {
+  if (to === 'virtual') caches.rememberImport(copy);
+  else caches.rememberCopy(keyOf(seen.virtual), copy);
 }
 
 /** The end of a copy causes an event. */

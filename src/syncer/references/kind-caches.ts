@@ -57,6 +57,8 @@ export class KindCaches implements KindView {
   readonly sides: Readonly<Record<ClusterName, KindSide>>;
   readonly #refusals = new Map<string, Refusal>();
   readonly #imports = new Set<string>();
+  /** Uids of the copies on the host, by virtual key. */
+  readonly #copies = new Map<ObjectKey, string | undefined>();
   readonly #vcluster: string;
   readonly #handlers: KindEvent[] = [];
   #malformed: ReadonlyMap<ObjectKey | undefined, string> = new Map();
@@ -200,6 +202,19 @@ export class KindCaches implements KindView {
     const hasMark =
       labels?.[MANAGED_BY_LABEL] === this.#vcluster || annotations?.[OBJECT_IMPORTED] === 'true';
     return hasMark && this.#imports.has(uid);
+  }
+
+  isKnownCopy(key: ObjectKey, { metadata: { uid } }: KubeObject): boolean {
+    return uid !== undefined && this.#copies.get(key) === uid;
+  }
+
+  /** Outlasts the copy's place in the cache, which a client ends that removes the marker. */
+  rememberCopy(key: ObjectKey, { metadata: { uid } }: KubeObject): void {
+    this.#copies.set(key, uid);
+  }
+
+  forgetCopy(key: ObjectKey): void {
+    this.#copies.delete(key);
   }
 
   rememberImport({ metadata: { uid = '' } }: KubeObject): void {
