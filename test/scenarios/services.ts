@@ -106,6 +106,33 @@ export function serviceScenarios(newWorld: NewWorld): void {
       expect(specOf(await whenService(world, 'default/db'))).toMatchObject(spec);
     });
 
+    test('whose copy is deleted lose its address, also where the first write of that fails', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const virtual = await world.proxy('virtual');
+      const daemon = await world.startSync({ config: SERVICES, kubeconfigs: { virtual: virtual.path } });
+      const key = 'default/balanced';
+      await world.virtual.create('Service', plain(key, { spec: { type: 'LoadBalancer' } }));
+      await whenService(world, key);
+      await world.host.mergeStatus('Service', world.hostKey(key), { loadBalancer: { ingress: INGRESS } });
+      await whenIngress(world, key, 1);
+      await world.settle(daemon);
+      let isRefused = false;
+      virtual.behaviour = {
+        decide({ method, path }) {
+          if (isRefused || method !== 'PATCH' || !path.includes('/services/balanced/status'))
+            return { kind: 'pass' };
+          isRefused = true;
+          return { kind: 'refuse', status: 500, reason: 'InternalError' };
+        },
+      };
+      await world.virtual.merge('Service', pair(key), { spec: { selector: { app: 'x' } } });
+      await whenNoService(world, key);
+      expect(ingressOf(await whenIngress(world, key, 0))).toEqual([]);
+      expect(isRefused).toBe(true);
+    });
+
     test('whose watch event arrives after that of their Endpoints are copied', async ({ expect }) => {
       await using world = await newWorld();
       const virtual = await world.proxy('virtual');

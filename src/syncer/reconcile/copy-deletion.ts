@@ -50,8 +50,9 @@ export async function deleteCopy(
       left: later('another syncer creates it again', waitMs),
     };
   if (!sync.areDependentsRead(target)) return dependentsFirst(reason);
-  const outcome = await sync.writers.host.delete(target, host.metadata.uid, reason);
+  // First: if that fails, the copy that says what the status is from is still there.
   await clearStatus(sync, seen, host);
+  const outcome = await sync.writers.host.delete(target, host.metadata.uid, reason);
   if (seen.virtual === undefined) forget(sync, seen.key);
   else release(sync, seen.key);
   if (outcome === 'deleted') sync.released(target);
