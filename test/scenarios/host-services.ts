@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import { keyOf, type KubeObject, type NamespacedName } from '../../src/kube/object.ts';
-import { LAST_SYNCED } from '../../src/syncer/translate/bookkeeping.ts';
+import { LAST_SYNCED, OBJECT_NAME } from '../../src/syncer/translate/bookkeeping.ts';
 import {
   encodeLastSynced,
   NO_ROOM,
@@ -65,6 +65,38 @@ export function hostServiceScenarios(newWorld: NewWorld): void {
       await world.host.delete('Service', hostNs(world), 'later');
       await whenAddresses(world, 'later', (found) => found.includes('later-1') && found.includes('later'));
     });
+
+    test.each([
+      ['the name of the object', { annotations: { [OBJECT_NAME]: null } }],
+      ['all annotations', { annotations: null }],
+    ])(
+      'a client that removes %s of the copy of a Service does not end its traffic',
+      async (what, metadata) => {
+        const { world, daemon } = shared();
+        const name = `damaged-${what.split(' ', 1)[0] ?? ''}`;
+        const place = { namespace: hostNs(world), name };
+        const copy = serviceCopy(world, place, { namespace: 'team-a', name });
+        await world.host.create('Service', copy);
+        await world.virtual.create('Endpoints', tenantEndpoints(name));
+        await world.virtual.create('EndpointSlice', tenantSlice(`${name}-1`, name));
+        const pairs = [
+          ['Endpoints', name],
+          ['EndpointSlice', `${name}-1`],
+        ] as const;
+        const uids = () =>
+          Promise.all(
+            pairs.map(async ([kind, of]) => (await world.host.when(kind, [hostNs(world), of])).metadata.uid),
+          );
+        const before = await uids();
+        await world.settle(daemon);
+        await world.host.merge('Service', [hostNs(world), name], { metadata });
+        await world.settle(daemon);
+        // As vCluster repairs it.
+        await world.host.merge('Service', [hostNs(world), name], { metadata: copy.metadata });
+        await world.settle(daemon);
+        expect(await uids()).toEqual(before);
+      },
+    );
 
     test('no label of the tenant keeps a copy there', async () => {
       const { world } = shared();

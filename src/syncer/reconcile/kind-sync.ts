@@ -22,6 +22,7 @@ import { isSyncedByVcluster } from '../kinds/synced-kinds.ts';
 import type { PatchPipeline, TranslatedReference } from '../patch/types.ts';
 import { recordedRevision, recordOf } from '../translate/last-synced.ts';
 import { namedVirtual, ownershipOf, virtualOf } from '../translate/bookkeeping.ts';
+import { MANAGED_BY_LABEL } from '../translate/labels.ts';
 import { isStandIn } from '../translate/stand-in.ts';
 import type { NameTranslator } from '../translate/types.ts';
 import { Controller, type Reconcile } from './controller.ts';
@@ -423,8 +424,9 @@ export function keysChangedSinceCopied({
 /** `services`: those of the host. Different virtual Services can have the same host name, and the host may have a Service of that name itself. */
 function foreignServices(
   { kind, names, environment: { kinds } }: Pick<KindSync, 'kind' | 'names' | 'environment'>,
-  services: Pick<Lister, 'get'>,
+  services: Pick<ObservableInformer, 'get' | 'subscribe'>,
 ): ForeignService {
+  const damaged = damagedServices(services, names);
   return (key, virtual) => {
     const service = key === undefined ? undefined : services.get(key);
     if (key === undefined || service === undefined) return undefined;
@@ -433,12 +435,33 @@ function foreignServices(
     if (wanted === undefined) return original === undefined ? key : undefined;
     if (original !== undefined && wanted === keyOf(original)) return undefined;
     if (isDamagedCopyOf(wanted, service, { kinds, names })) return undefined;
-    if (original === undefined) return key;
+    if (original === undefined) return damaged.get(key) === wanted ? undefined : key;
     const { namespace, name } = parseKey(wanted);
     // Another syncer has copied the translated name of the Service back to the virtual object.
     const isTranslated = name === parseKey(key).name;
     return isTranslated && namespace === original.namespace ? undefined : key;
   };
+}
+
+/** Copies from which a client has removed annotations, and whose copy their bookkeeping called them before: another syncer, which has made them, is
+ * about to write it again. Without the marker, such a Service is a client's. */
+function damagedServices(
+  services: Pick<ObservableInformer, 'subscribe'>,
+  names: NameTranslator,
+): ReadonlyMap<ObjectKey, ObjectKey> {
+  const damaged = new Map<ObjectKey, ObjectKey>();
+  services.subscribe(({ type, key, object, previous }) => {
+    const { uid, labels } = object.metadata;
+    const isSame = type === 'updated' && previous?.metadata.uid === uid;
+    const isMarked = labels?.[MANAGED_BY_LABEL] === names.vcluster;
+    if (!isSame || !isMarked || originalOf(object, names) !== undefined) {
+      damaged.delete(key);
+      return;
+    }
+    const before = previous && originalOf(previous, names);
+    if (before !== undefined) damaged.set(key, keyOf(before));
+  });
+  return damaged;
 }
 
 /** A client has removed bookkeeping of the copy of `key`, which the sync of Services is about to write again. */
