@@ -75,8 +75,9 @@ export function planPaths(given: PathMergeInput): PlannedPaths {
   const kept = inContent(given.kept);
   const hostOwned = inContent(given.hostOwned, kept);
   const twoWay = inContent(given.twoWay, kept, hostOwned);
-  const claimed = inContent(content.claimedPaths?.(given.desired) ?? [], kept, hostOwned, twoWay).filter(
-    (path) => [given.desired, given.host].some((object) => valueAt(object, path) !== undefined),
+  const claimable = content.claimedPaths?.(given.desired) ?? [];
+  const claimed = inContent(claimable, kept, hostOwned, twoWay).filter((path) =>
+    [given.desired, given.host].some((object) => valueAt(object, path) !== undefined),
   );
   if ([twoWay, hostOwned, kept, claimed].every(({ length }) => length === 0))
     return {
@@ -103,7 +104,9 @@ export function planPaths(given: PathMergeInput): PlannedPaths {
   const isOnlyTwoWay = (): boolean =>
     (isOnly ??= isAligned && equalsExcept(base, input.host, trieOf(twoWay)));
   // The record of a path is kept even where a patch above it has failed.
-  const below = [...given.twoWay, ...given.hostOwned, ...kept].filter((path) => isWithin(path, kept));
+  const below = [...given.twoWay, ...given.hostOwned, ...claimable, ...kept].filter((path) =>
+    isWithin(path, kept),
+  );
   const paths = [
     ...below.map((path) => ({ path, isHostOwned: false, isTaken: false, isKept: true })),
     ...twoWay.map((path) => ({
@@ -180,9 +183,13 @@ export function resolvePaths(planned: PlannedPaths, reversedHost: JsonObject | u
   };
 }
 
-/** Without a record the virtual side wins at two-way paths. Where a patch has failed, that has to wait, and still holds once there is a record. */
-function unrecordedPaths({ section, host, twoWay }: PathMergeInput): ReadonlySet<string> {
-  return new Set(section === undefined && host !== undefined ? twoWay.map(pathHash) : []);
+/** Without a record the virtual side wins at two-way paths, and at claimed ones where it has a value. Where a patch has failed, that has to wait, and
+ * still holds once there is a record. */
+function unrecordedPaths({ section, host, twoWay, content, desired }: PathMergeInput): ReadonlySet<string> {
+  if (section !== undefined || host === undefined) return new Set();
+  const claimed = content.claimedPaths?.(desired) ?? [];
+  const wanted = claimed.filter((path) => valueAt(desired, path) !== undefined);
+  return new Set([...twoWay, ...wanted].map(pathHash));
 }
 
 function remember(

@@ -1,8 +1,9 @@
 /** Where something flows back, the patches run forward twice. One that fails in the first run alone, as when the sandbox is stopped for a moment. */
 
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type JsonObject, valueAt } from '../../../src/base/json.ts';
-import { asJson, asObject, type KubeObject } from '../../../src/kube/object.ts';
+import { asJson, asObject, SERVICES, type KubeObject } from '../../../src/kube/object.ts';
+import { createServiceKind } from '../../../src/syncer/kinds/services.ts';
 import { withValueAt } from '../../../src/syncer/translate/paths.ts';
 import type { ConcretePath } from '../../../src/syncer/translate/types.ts';
 import { annotationOf, copyOf, LOST, merge, noPatches, touch, type TestPatches } from './merge-setup.ts';
@@ -116,4 +117,34 @@ test('where its patch fails, an annotation that only the host has flows back lat
   const failed = await merge({ virtual: removed, host: copy, patches: patches(ANNOTATION) });
   const last = await merge({ ...failed, patches: patches() });
   expect([last.virtual, last.host].map((side) => annotationOf(side, 'k'))).toEqual(['host', 't-host']);
+});
+
+describe.each([['spec'], ['spec', 'loadBalancerIP']])('where a patch of %s.%s fails', (...failing) => {
+  const path = failing.filter((step) => step !== undefined);
+  const { content } = createServiceKind({
+    allow: ['loadBalancerIP'],
+    hasSyncedEndpoints: () => true,
+    neverCopied: () => undefined,
+  });
+  const balanced = (spec: JsonObject): KubeObject =>
+    endpoints({}, { subsets: undefined, spec: { type: 'LoadBalancer', ports: [{ port: 80 }], ...spec } });
+  const failingOnce = (): TestPatches => ({
+    ...patches(path),
+    twoWayPaths: () => [],
+    forward: (object) => object,
+  });
+  const pair = { kind: SERVICES, content };
+
+  test.each(['is there', 'is lost'])(
+    'while the record %s, an address that this program wrote is removed with that of the virtual side',
+    async (record) => {
+      const [virtual, removed] = [balanced({ loadBalancerIP: '192.0.2.1' }), balanced({})];
+      const copy = (await merge({ ...pair, virtual, host: undefined })).host;
+      const host = record === 'is lost' ? touch(copy, { annotations: LOST }) : copy;
+      const failed = await merge({ ...pair, virtual, host, patches: failingOnce() });
+      const last = await merge({ ...pair, virtual: removed, host: failed.host });
+      const addresses = [failed, last].map((one) => valueAt(asJson(one.host), ['spec', 'loadBalancerIP']));
+      expect(addresses).toEqual(['192.0.2.1', undefined]);
+    },
+  );
 });
