@@ -53,7 +53,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'observer: a Service of the host is joined',
     file: KIND_SYNC,
-    snippet: 'if (original === undefined) return key;',
+    snippet: 'if (original === undefined) return damaged.get(key) === wanted ? undefined : key;',
     replacement: 'if (original === undefined) return undefined;',
   },
   {
