@@ -279,11 +279,10 @@ function heldHostValue(
   { state, agreed, entry, isCorrected }: EchoedKey,
   virtual: string | undefined,
 ): string | undefined {
-  // An echo that the virtual side keeps is the text of what the rules wrote.
-  const written = hashOf(virtual) === entry.host ? virtual : undefined;
-  // A copy that is created gets the value that the one before it had.
-  if (state.base.kind === 'fresh') return agreed?.host ?? written;
-  return isCorrected ? (written ?? state.host) : state.host;
+  const isWritten = (value: string | undefined): boolean => hashOf(value) === entry.host;
+  // A copy that is created gets the value that the one before it had, and an echo is its text. Both sides may have been in step before that one.
+  if (state.base.kind === 'fresh') return [state.virtual, agreed?.host].find(isWritten);
+  return isCorrected && isWritten(virtual) ? virtual : state.host;
 }
 
 /** The object itself, if it has them all. */

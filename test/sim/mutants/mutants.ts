@@ -402,7 +402,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'echoes: they are translated on the host',
     file: ECHOES,
-    snippet: 'return isCorrected ? (written ?? state.host) : state.host;',
+    snippet: 'return isCorrected && isWritten(virtual) ? virtual : state.host;',
     replacement: 'return state.forward;',
   },
   {

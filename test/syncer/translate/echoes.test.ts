@@ -199,7 +199,7 @@ describe('a host value that another syncer copies back to the virtual object', a
   });
 });
 
-test.each(['what both sides had', 'the last record'] as const)(
+test.each(['what both sides had', 'the last record', 'the last record, and both sides had others'] as const)(
   'a copy that is created again while its value is still on the virtual side keeps it, and the record of what was before: known by %s',
   async (known) => {
     const prefix = (value: string | undefined) => value && `team-${value}`;
@@ -212,9 +212,12 @@ test.each(['what both sides had', 'the last record'] as const)(
     const echoed = touch(virtual, {
       annotations: { k: 'team-v', ...(!isAgreed && { [LAST_SYNCED]: record }) },
     });
+    const before = endpoints({ annotations: { k: 'before' } });
+    const earlier = { virtual: before, host: await copyOf(before, patches) };
+    const agreed = known === 'the last record' ? undefined : earlier;
     const remembered = isAgreed
       ? { agreed: { virtual, host }, restoresEchoes: false }
-      : { agreed: undefined, records: [record ?? ''], restoresEchoes: false };
+      : { agreed, records: [record ?? ''], restoresEchoes: false };
     const copy = (await merge({ virtual: echoed, host: undefined, patches, memory: remembered })).host;
     expect(annotationOf(copy, 'k')).toBe('team-v');
     const memory = { agreed: undefined, restoresEchoes: true };
