@@ -26,7 +26,13 @@ import type { Controller } from './reconcile/controller.ts';
 import { CopyOwner, type SyncEnvironment, type SyncParts } from './reconcile/environment.ts';
 import { ExpectedDeletions } from './reconcile/expected-deletions.ts';
 import { KeptEvaluations } from './reconcile/kept-evaluations.ts';
-import { hostIndexes, KindSync, virtualIndexes, type KindEnvironment } from './reconcile/kind-sync.ts';
+import {
+  damagedServices,
+  hostIndexes,
+  KindSync,
+  virtualIndexes,
+  type KindEnvironment,
+} from './reconcile/kind-sync.ts';
 import { CLEANUP, deleteUnmapped, SWEEP_ATTEMPTS } from './reconcile/marked-copies.ts';
 import { reconcile } from './reconcile/reconciler.ts';
 import type { ReferenceEnvironment } from './references/environment.ts';
@@ -169,6 +175,7 @@ class Engine {
       ...environment,
       services: this.#services,
       hostServices: this.#hostServices,
+      damagedServices: damagedServices(this.#hostServices, environment.names),
       inFlight: createSemaphore(config.workers),
       kinds,
     };

@@ -47,6 +47,7 @@ export interface KindEnvironment extends SyncEnvironment {
   readonly inFlight: Semaphore;
   readonly services: ObservableInformer;
   readonly hostServices: ObservableInformer;
+  readonly damagedServices: ReadonlyMap<ObjectKey, ObjectKey>;
   /** Of the engine: all of them once one runs. */
   readonly kinds: readonly KindSync[];
 }
@@ -423,10 +424,10 @@ export function keysChangedSinceCopied({
 
 /** `services`: those of the host. Different virtual Services can have the same host name, and the host may have a Service of that name itself. */
 function foreignServices(
-  { kind, names, environment: { kinds } }: Pick<KindSync, 'kind' | 'names' | 'environment'>,
-  services: Pick<ObservableInformer, 'get' | 'subscribe'>,
+  { kind, names, environment }: Pick<KindSync, 'kind' | 'names' | 'environment'>,
+  services: Pick<Lister, 'get'>,
 ): ForeignService {
-  const damaged = damagedServices(services, names);
+  const { damagedServices: damaged, kinds } = environment;
   return (key, virtual) => {
     const service = key === undefined ? undefined : services.get(key);
     if (key === undefined || service === undefined) return undefined;
@@ -445,7 +446,7 @@ function foreignServices(
 
 /** Copies from which a client has removed annotations, and whose copy their bookkeeping called them before: another syncer, which has made them, is
  * about to write it again. Without the marker, such a Service is a client's. */
-function damagedServices(
+export function damagedServices(
   services: Pick<ObservableInformer, 'subscribe'>,
   names: NameTranslator,
 ): ReadonlyMap<ObjectKey, ObjectKey> {
