@@ -53,8 +53,10 @@ export async function deleteCopy(
   // First: if that fails, the copy that says what the status is from is still there.
   await clearStatus(sync, seen, host);
   const outcome = await sync.writers.host.delete(target, host.metadata.uid, reason);
-  if (seen.virtual === undefined) forget(sync, seen.key);
-  else release(sync, seen.key);
+  // Else it may get another copy.
+  if (seen.virtual === undefined) sync.states.forget(seen.key);
+  else sync.states.release(seen.key);
+  sync.references.clearReferences(seen.key);
   if (outcome === 'deleted') sync.released(target);
   return { outcome: 'deleted', reason };
 }
@@ -168,12 +170,6 @@ export async function deleteVirtual(
   }
   forget(sync, key);
   return { outcome: 'deleted', reason: HOST_DELETED };
-}
-
-/** The virtual object may get another copy. */
-function release(sync: KindSync, key: ObjectKey): void {
-  sync.states.release(key);
-  sync.references.clearReferences(key);
 }
 
 export function forget(sync: KindSync, key: ObjectKey): void {
