@@ -12,12 +12,11 @@ import { resetHeapGrowth } from './heap-growth.ts';
 
 interface Loaded {
   readonly script: Script;
-  /** Where its code is kept. */
+  /** Where its code is to be kept. */
   readonly file: string;
-  /** What is there has the functions of a start of the daemon. */
-  readonly isOfDaemon: boolean;
 }
 
+/** Undefined: what is kept has the functions of a start of the daemon. */
 let loaded: Loaded | undefined;
 
 /** Loads a CommonJS module of Latin-1 text, which may not be loaded yet. The folder is Node's, of one version and its flags; without it, nothing is kept. */
@@ -32,7 +31,7 @@ export function loadCompiled(path: string): void {
     importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
   });
   const isUsed = script.cachedDataRejected === false;
-  if (file !== undefined) loaded = { script, file, isOfDaemon: isUsed && kept?.isOfDaemon === true };
+  if (file !== undefined && !(isUsed && kept?.isOfDaemon === true)) loaded = { script, file };
   if (!isUsed) process.once('exit', () => keep(false));
   const module = new Module(path);
   module.filename = path;
@@ -50,9 +49,9 @@ export function keepCompiledCode(): void {
 }
 
 function keep(isOfDaemon: boolean): void {
-  if (loaded === undefined || loaded.isOfDaemon) return;
+  if (loaded === undefined) return;
   const { script, file } = loaded;
-  loaded = { script, file, isOfDaemon: true };
+  loaded = undefined;
   const written = `${file}.${process.pid}`;
   try {
     writeFileSync(written, '', { flag: 'wx' });
