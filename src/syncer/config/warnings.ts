@@ -78,7 +78,7 @@ function services(fields: Fields, byVcluster: readonly string[]): Finding[] {
   return [{ ...warningAtValue(pathOf('endpointSyncer.services'), message), file: 'own' }];
 }
 
-/** Of kinds that are enabled by default: of another one, nobody expects copies. */
+/** Warns only of kinds that are enabled by default; every other kind is disabled unless the user enables it. */
 function syncedByNone(fields: Fields, shared: readonly string[]): Finding[] {
   const byDefault = SHARED_KEYS.filter((key) => syncableKind(key)?.isEnabledByDefault);
   return byDefault.flatMap((key) => {
