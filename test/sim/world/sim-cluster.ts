@@ -72,8 +72,8 @@ export class SimCluster extends MemoryCluster {
     return [...states].flatMap(([name, state]) => (state === 'terminating' ? [name] : []));
   }
 
-  /** The server stops, and a backup from some revisions ago takes the place of its data, as far as history reaches; Events have an etcd of
-   * their own. No request of a daemon reaches it until {@link comeBack}; other clients see the restored objects. */
+  /** The server stops, and a backup from some revisions ago takes the place of its data, as far as history reaches. No Event is lost by it:
+   * the later ones have an etcd of their own, and those that went with a namespace come back with its objects. No request of a daemon reaches it until {@link comeBack}; other clients see the restored objects. */
   restore(back: number, outage: 'refused' | 'proxied'): void {
     this.#outage = outage;
     for (const drop of this.#streams) drop();
@@ -98,9 +98,10 @@ export class SimCluster extends MemoryCluster {
 
   /** Later changes are forgotten. */
   #restoreTo(revision: number): void {
-    const restored = [...this.objects.keys()]
-      .filter((plural) => plural !== 'events')
-      .map((plural) => [plural, this.listAt(plural, revision)] as const);
+    const restored = [...this.objects.keys()].map((plural) => {
+      const later = plural === 'events' ? this.list(plural) : [];
+      return [plural, [...this.listAt(plural, revision), ...later]] as const;
+    });
     this.newest = revision;
     this.#restoreNamespaces(revision);
     this.history = this.history.filter((change) => change.revision <= revision);
