@@ -706,3 +706,7 @@ test.each(
 test('a patch that the sandbox stops on the first of two translations of a merge is tried again', async () => {
   expect(await runHistory(seededHistory(304317, 40))).toEqual([]);
 });
+
+test('a backup of a namespace that was being deleted brings back the Events of an object that a finalizer held', async () => {
+  expect(await runHistory(seededHistory(722166, 40))).toEqual([]);
+});
