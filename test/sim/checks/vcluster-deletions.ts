@@ -11,15 +11,24 @@ import type { SimCluster } from '../world/sim-cluster.ts';
 import { VCLUSTER_MANAGER } from '../world/vcluster-syncer.ts';
 import { Deleters } from './deleters.ts';
 
-/** Such a copy is deleted in any case: its Service on the host is no copy, or that of another Service. */
-function getsTrafficOfOthers(plural: string, { metadata }: KubeObject, host: SimCluster): boolean {
+/** Such a copy is deleted in any case: its Service on the host is no copy, or that of another Service. On a slice, vCluster may just have written the
+ * name that the Service has in the virtual cluster. */
+function getsTrafficOfOthers(
+  plural: string,
+  { metadata }: KubeObject,
+  host: SimCluster,
+  names: NameSettings,
+): boolean {
   const { namespace = '', labels = {}, annotations: copied = {} } = metadata;
   const name = plural === 'endpoints' ? metadata.name : (labels[SERVICE_NAME] ?? '');
-  const service = host.get('services', keyOf({ namespace, name }));
-  if (service === undefined) return false;
-  const { annotations = {} } = service.metadata;
-  const isOther = (member: string): boolean => annotations[PREFIX + member] !== copied[PREFIX + member];
-  return isOther('object-namespace') || (plural === 'endpoints' && isOther('object-name'));
+  const translated = hostPlaceOf({ namespace: copied[`${PREFIX}object-namespace`] ?? '', name }, names);
+  return [{ namespace, name }, translated].some((place) => {
+    const service = host.get('services', keyOf(place));
+    if (service === undefined) return false;
+    const { annotations = {} } = service.metadata;
+    const isOther = (member: string): boolean => annotations[PREFIX + member] !== copied[PREFIX + member];
+    return isOther('object-namespace') || (plural === 'endpoints' && isOther('object-name'));
+  });
 }
 
 const PREFIX = 'vcluster.loft.sh/';
@@ -55,7 +64,7 @@ export function watchVclusterDeletions(
       virtual.list(plural).some((one) => idAt(plural, one) === id) ||
       nowMs() - (goneMs.get(id) ?? -Infinity) < OWN_TIME_MS;
     const isLeft = deleter === DAEMON_MANAGER && isTooEarly && known().includes(plural);
-    if (isLeft && !getsTrafficOfOthers(plural, object, host)) deleted.add(id);
+    if (isLeft && !getsTrafficOfOthers(plural, object, host, names())) deleted.add(id);
   });
   virtual.subscribe(({ plural, object, manager, isDeletion }: Change) => {
     if (!isDeletion || !SYNCED_PLURALS.some((one) => one === plural)) return;
