@@ -131,6 +131,6 @@ function configuredPatches({ sync, services }: Config): JsonObject | undefined {
   };
 }
 
-function plain({ enabled, patches }: Config['sync']['endpoints']) {
-  return { enabled, patches: patches as unknown as JsonValue }; // as the file has them
+function plain({ patches, ...settings }: Config['sync']['endpoints']) {
+  return { ...settings, patches: patches as unknown as JsonValue }; // as the file has them
 }

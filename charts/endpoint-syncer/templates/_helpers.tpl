@@ -221,6 +221,8 @@ https://{{ include "endpoint-syncer.fullname" . }}.{{ .Release.Namespace }}.svc
 {{- define "endpoint-syncer.restartConfig" -}}
 {{- $config := include "endpoint-syncer.config" . | fromYaml }}
 {{- $syncer := omit $config.endpointSyncer "selector" "namespaces" "metadata" "defaults" }}
-{{- with $syncer.fleet }}{{ $_ := set $syncer "fleet" (omit . "selector") }}{{ end }}
+{{- with $syncer.fleet }}
+{{- $_ := set $syncer "fleet" (set (omit . "selector") "limits" (pick (default dict .limits) "sandboxes")) }}
+{{- end }}
 {{- toYaml (set (pick $config "managementApi") "endpointSyncer" $syncer) }}
 {{- end }}

@@ -206,9 +206,17 @@ test('the Pods of a fleet restart for other settings than what its members get, 
     /checksum\/config: (\w+)/u.exec(await render('--values', valuesFile('fleet'), ...args))?.[1];
   const before = await checksum();
   const syncer = 'config.endpointSyncer';
-  const live = [`${syncer}.defaults.workers=3`, `${syncer}.fleet.selector.matchLabels.app=web`];
+  const live = [
+    `${syncer}.defaults.workers=3`,
+    `${syncer}.fleet.selector.matchLabels.app=web`,
+    `${syncer}.fleet.limits.cacheBytes=64Mi`,
+    ...['objects', 'hostRequests', 'hostWrites', 'membersPerNamespace'].map(
+      (limit) => `${syncer}.fleet.limits.${limit}=200`,
+    ),
+  ];
   expect(await checksum('--set', live.join(','))).toBe(before);
-  expect(await checksum('--set', `${syncer}.fleet.namespaces.exclude={host-a}`)).not.toBe(before);
+  const others = ['fleet.namespaces.exclude={host-a}', 'fleet.limits.sandboxes=2'];
+  for (const other of others) expect(await checksum('--set', `${syncer}.${other}`)).not.toBe(before);
 });
 
 test('names of objects have at most 63 characters, however long the name of the release is', async () => {
