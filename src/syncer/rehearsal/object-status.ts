@@ -2,7 +2,7 @@
 
 import { InvariantError, messageOf, PatchError, patchErrorLine } from '../../base/errors.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, keyOf, objectKey } from '../../kube/object.ts';
-import { isWait } from '../reconcile/controller.ts';
+import { isWait, type WarningReason } from '../reconcile/controller.ts';
 import { isNamespaceGone } from '../../kube/status-error.ts';
 import { describeNamespaceEnd, describeTermination } from '../../kube/termination.ts';
 import {
@@ -205,7 +205,9 @@ function reported(
     return statusAs('pending', 'waiting for re-creation', sentence);
   }
   const isUnread = facts.unreadNamespaces.has(plan.seen.target?.namespace ?? '');
-  const ofRequests = isUnread ? ['SyncError', 'NamespaceNotFound', 'Terminating'] : ['SyncError'];
+  const ofRequests: readonly WarningReason[] = isUnread
+    ? ['SyncError', 'NamespaceNotFound', 'Terminating']
+    : ['SyncError'];
   const refused = ofRequests.flatMap((reason) => recent(later, reason) ?? []);
   const [last] = refused.toSorted((a, b) => b.lastMs - a.lastMs);
   return last && failed(last);

@@ -79,7 +79,11 @@ export function withPatchFile(
   const { patches, problems } = parsePatchFile(source, key);
   if (problems.some(({ severity }) => severity === 'error')) return { config: undefined, key, problems };
   const others = SYNCED_KEYS.map((one) => [one, { ...base.sync[one], patches: [] }] as const);
-  const sync = { ...base.sync, ...Object.fromEntries(others), [key]: { ...base.sync[key], enabled: true, patches } };
+  const sync = {
+    ...base.sync,
+    ...Object.fromEntries(others),
+    [key]: { ...base.sync[key], enabled: true, patches },
+  };
   return { config: { ...base, sync }, key, problems };
 }
 
