@@ -45,6 +45,8 @@ export class Edits {
   readonly #intents = new Map<string, Intent>();
   /** The virtual value when both sides agreed last. */
   readonly #agreed = new Map<string, string | undefined>();
+  /** After a restore, the last agreement may be any earlier one. */
+  #isAgreementUnknown = false;
 
   /** A restored copy may have lost its record of what both sides agreed on, so that the virtual side wins. */
   #isHostRestored = false;
@@ -75,6 +77,7 @@ export class Edits {
         if (operation.side === 'host') this.#isHostRestored = true;
         else this.#listedAtMs = operation.atMs + 2 * operation.downMs + LIST_MS;
         this.#agreed.clear();
+        this.#isAgreementUnknown = true;
         return this.#intents.clear();
       case 'admission':
         if (operation.form === 'strips')
@@ -195,14 +198,16 @@ export class Edits {
     }
   }
 
-  /** The virtual side is as it was before the host was edited: a daemon that has not seen it change in between decides for the host. */
+  /** The virtual side is, or may be, as it was before the host was edited: a daemon that has not seen it change in between decides for the host. */
   #isRestored(object: ObjectId, { key, value }: KeyValue, world: EditWorld): boolean {
     const id = `${object}|${key}`;
     const host = world.host(object);
     const { isPatched } = world;
     if (isPatched && key === FORWARD) return false;
-    if (host === undefined || !this.#agreed.has(id) || this.#agreed.get(id) !== (value ?? undefined))
-      return false;
+    const isAgreed = this.#agreed.has(id)
+      ? this.#agreed.get(id) === (value ?? undefined)
+      : this.#isAgreementUnknown;
+    if (host === undefined || !isAgreed) return false;
     const expected = forward(value ?? undefined, { key, isPatched });
     return host.metadata.annotations?.[key] !== expected;
   }
