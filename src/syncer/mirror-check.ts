@@ -19,7 +19,7 @@ import { listPages } from '../kube/list-pages.ts';
 import { ignoreNotFound } from '../kube/status-error.ts';
 import type { ClusterClient, Lister, RecordedEvent } from '../kube/types.ts';
 import { MANAGED_BY, MIRRORING_CONTROLLER, SERVICE_NAME } from './kinds/endpoint-slices.ts';
-import { addressesOfEndpoints, isMirrored } from './kinds/endpoints.ts';
+import { addressesOfEndpoints, ambiguousPortName, isMirrored } from './kinds/endpoints.ts';
 import { hasSelector, NO_EFFECT } from './kinds/kind.ts';
 import { isElected } from './translate/bookkeeping.ts';
 
@@ -72,7 +72,8 @@ export async function checkMirrors(options: MirrorCheckOptions, signal: AbortSig
       for (const [key, one] of due) {
         const copy = missing.has(key) ? served.get(key) : undefined;
         if (copy === undefined) one.dueMs = undefined;
-        else options.report(copy.virtual, notMirrored(key));
+        // Of the others, no controller makes a slice, and the kind says so.
+        else if (ambiguousPortName(copy.host) === undefined) options.report(copy.virtual, notMirrored(key));
       }
     } catch (error) {
       logger.debug({ error: messageOf(error) }, 'mirrored EndpointSlices of the host cannot be checked');

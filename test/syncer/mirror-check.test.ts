@@ -104,6 +104,19 @@ test.each<[string, Host]>([
     { ...UNMIRRORED, services: [serviceOf('web', { selector: { app: 'x' } })] },
   ],
   ['of an ExternalName', { ...UNMIRRORED, services: [serviceOf('web', { type: 'ExternalName' })] }],
+  [
+    'of which no controller makes a slice',
+    {
+      ...UNMIRRORED,
+      copies: [
+        endpointsOf(
+          'web',
+          {},
+          [80, 81].map((port) => ({ addresses: [{ ip: '10.0.0.1' }], ports: [{ port }] })),
+        ),
+      ],
+    },
+  ],
   ['without addresses', { ...UNMIRRORED, copies: [endpointsOf('web', {}, [])] }],
   [
     'that the controller leaves alone',

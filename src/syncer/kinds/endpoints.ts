@@ -11,6 +11,7 @@ import { mapElements, mapTargetRef, podReferences, type MapTargetRef } from '../
 import type { ConcretePath, ContentRules, ListElement } from '../translate/types.ts';
 import {
   HEADLESS_LABEL,
+  NO_EFFECT,
   OBJECT_FIELDS,
   PLAIN_KIND,
   PORT_FIELDS,
@@ -39,6 +40,8 @@ const ENDPOINTS_CONTROLLER = 'endpoint-controller';
 const SKIP_MIRROR = 'endpointslice.kubernetes.io/skip-mirror';
 /** `--mirroring-max-endpoints-per-subset` of kube-controller-manager, by default. */
 const MIRRORED_MAX = 1000;
+/** Each address of a subset has each port. Of an object with more of these pairs, the names of ports are not compared. */
+const PAIRS_MAX = 10_000;
 
 export const endpointsContent: ContentRules = {
   ...NO_CONTENT,
@@ -108,7 +111,8 @@ function createEndpointsKind({ slicesOf, localServiceOf }: EndpointsOptions): Sy
       const service = objectKey(virtual);
       const shared = sharedAddressNotice(service, addressesOfEndpoints(virtual), slicesOf(service));
       const local = localTrafficNotice(localServiceOf(service), nodeNamesOf(virtual), NODE_NAME_PATH);
-      return [shared, truncationNotice(virtual), local].filter((notice) => notice !== undefined);
+      const mirrored = portNameNotice(virtual) ?? truncationNotice(virtual);
+      return [shared, mirrored, local].filter((notice) => notice !== undefined);
     },
   };
 }
@@ -198,6 +202,51 @@ function truncationNotice(object: KubeObject): RecordedEvent | undefined {
       `subsets[${at}] has ${count} addresses, and the host's mirroring controller takes ${MIRRORED_MAX} of them into EndpointSlices, those that ` +
       `are ready first: ${count - MIRRORED_MAX} get no traffic. Write EndpointSlices in the place of this object, each with up to 1000 endpoints.`;
     return { type: 'Warning', reason: 'TooManyAddresses', note };
+  }
+  return undefined;
+}
+
+function portNameNotice(object: KubeObject): RecordedEvent | undefined {
+  const name = ambiguousPortName(object);
+  if (name === undefined) return undefined;
+  const ports = name === '' ? 'ports without a name' : `ports of the name "${name}"`;
+  const note =
+    `Addresses have two ${ports}, for which the host's mirroring controller can make no EndpointSlice: it makes none of this object, and keeps those ` +
+    'of an earlier state. Give each port a name of its own, or write EndpointSlices in the place of this object, one for each port.';
+  return { ...NO_EFFECT, note };
+}
+
+/** The mirroring controller joins ports with the same addresses to one slice, in which each needs a name of its own (Kubernetes 1.37). */
+export function ambiguousPortName(object: KubeObject): string | undefined {
+  if (subsetsOf(object).flatMap((subset) => listAt(subset, 'ports')).length < 2) return undefined;
+  const byPort = new Map<
+    string,
+    { readonly name: string; readonly ready: Map<JsonValue | undefined, boolean> }
+  >();
+  let pairs = 0;
+  for (const subset of subsetsOf(object)) {
+    const ports = listAt(subset, 'ports').filter(isJsonObject);
+    const addresses = ADDRESS_LISTS.flatMap((list) =>
+      listAt(subset, list)
+        .filter(isJsonObject)
+        .map((address) => [ownValue(address, 'ip'), list === 'addresses'] as const),
+    );
+    pairs += ports.length * addresses.length;
+    if (pairs > PAIRS_MAX) return undefined;
+    if (addresses.length === 0) continue;
+    for (const { name = '', port = null, protocol = 'TCP', appProtocol = null } of ports) {
+      const key = JSON.stringify([name, port, protocol, appProtocol]);
+      const { ready } = byPort.getOrInsertComputed(key, () => ({ name: String(name), ready: new Map() }));
+      for (const [ip, isReady] of addresses) ready.set(ip, isReady && (ready.get(ip) ?? true));
+    }
+  }
+  const joined = Map.groupBy(byPort.values(), ({ ready }) => JSON.stringify([...ready].toSorted()));
+  for (const ports of joined.values()) {
+    const names = new Set<string>();
+    for (const { name } of ports) {
+      if (names.has(name)) return name;
+      names.add(name);
+    }
   }
   return undefined;
 }

@@ -151,6 +151,71 @@ describe('what the mirroring controller leaves out', () => {
     expect(noteOf(1003)).toMatch(/^subsets\[0\] has 1003 addresses, .*: 3 get no traffic/u);
   });
 
+  test.each<
+    [
+      what: string,
+      subsets: readonly (readonly [name: string, port: number, ...ips: string[]])[],
+      name?: string,
+    ]
+  >([
+    [
+      'two ports of no name',
+      [
+        ['', 80, 'a'],
+        ['', 81, 'a'],
+      ],
+      'two ports without a name',
+    ],
+    [
+      'two of one name',
+      [
+        ['x', 80, 'a', 'b'],
+        ['x', 81, 'b', 'a'],
+        ['y', 82, 'a', 'b'],
+      ],
+      'two ports of the name "x"',
+    ],
+    [
+      'one port, in two subsets',
+      [
+        ['', 80, 'a'],
+        ['', 80, 'b'],
+      ],
+    ],
+    [
+      'ports of different names',
+      [
+        ['x', 80, 'a'],
+        ['y', 81, 'a'],
+      ],
+    ],
+    [
+      'one with another address',
+      [
+        ['', 80, 'a'],
+        ['', 81, 'a', 'b'],
+      ],
+    ],
+    [
+      'one with another address in a third subset',
+      [
+        ['', 80, 'a'],
+        ['', 81, 'a'],
+        ['', 81, 'b'],
+      ],
+    ],
+  ])('addresses with %s', (_what, subsets, expected) => {
+    const object = endpointsOf('addresses', []);
+    const made = subsets.map(([name, port, ...ips]) => ({
+      addresses: ips.map((ip) => ({ ip: `10.0.0.${ip.charCodeAt(0)}` })),
+      ports: [name === '' ? { port } : { name, port }],
+    }));
+    const endpoints = { ...object, subsets: made };
+    const note = notesOf(endpoints, { endpoints })['NoEffect'];
+    if (expected === undefined) expect(note).toBeUndefined();
+    else expect(note).toContain(expected);
+  });
+
   test('is not reported where it makes no slice', () => {
     expect(noteOf(1003, { [SKIP_MIRROR]: 'true' })).toBeUndefined();
   });
