@@ -110,13 +110,16 @@ export class RawWatch implements AsyncDisposable {
   }
 }
 
+/** At each character at which Node's `readline` splits, which clients in JavaScript use. */
+const LINE_ENDS = /[\n\u2028\u2029]/u;
+
 async function* linesOf(response: Response): AsyncGenerator<string, void> {
   let pending = '';
   const decoder = new TextDecoder();
   try {
     for await (const chunk of response.body ?? []) {
       pending += decoder.decode(chunk as Uint8Array, { stream: true }); // a body is bytes
-      const lines = pending.split('\n');
+      const lines = pending.split(LINE_ENDS);
       pending = lines.pop() ?? '';
       yield* lines;
     }

@@ -40,6 +40,14 @@ export function watchContract(name: string, connect: () => Promise<ServerAddress
       expect(metadata(events[2]?.object)).toHaveProperty('deletionTimestamp');
     });
 
+    test('have one line for each event, whatever its client takes for the end of a line', async () => {
+      const { version, path } = await namespace.list();
+      await using watch = await namespace.client.watch(`${path}?watch=1&resourceVersion=${version}`);
+      const annotations = { note: 'first\nsecond\u2028third\u2029fourth' };
+      await namespace.create('lines', { annotations });
+      expect(metadata((await watch.next())?.object)).toMatchObject({ annotations });
+    });
+
     test('without a resourceVersion begin with the current objects', async () => {
       await namespace.create('there');
       const { path } = await namespace.list();

@@ -276,8 +276,10 @@ export class WatchLines {
   }
 }
 
+/** As those of a kube-apiserver: JSON may contain two more characters that end a line for clients in JavaScript. */
 function eventLine(type: string, objectText: string): string {
-  return `{"type":"${type}","object":${objectText}}\n`;
+  const text = objectText.replaceAll('\u2028', String.raw`\u2028`).replaceAll('\u2029', String.raw`\u2029`);
+  return `{"type":"${type}","object":${text}}\n`;
 }
 
 function errorLine(status: Status): string {
