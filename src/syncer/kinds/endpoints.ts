@@ -209,7 +209,7 @@ function truncationNotice(object: KubeObject): RecordedEvent | undefined {
 function portNameNotice(object: KubeObject): RecordedEvent | undefined {
   const name = ambiguousPortName(object);
   if (name === undefined) return undefined;
-  const ports = name === '' ? 'ports without a name' : `ports of the name "${name}"`;
+  const ports = name === '' ? 'ports without a name' : `ports of the name ${JSON.stringify(name)}`;
   const note =
     `Addresses have two ${ports}, for which the host's mirroring controller can make no EndpointSlice: it makes none of this object, and keeps those ` +
     'of an earlier state. Give each port a name of its own, or write EndpointSlices in the place of this object, one for each port.';
@@ -217,38 +217,46 @@ function portNameNotice(object: KubeObject): RecordedEvent | undefined {
 }
 
 /** The mirroring controller joins ports with the same addresses to one slice, in which each needs a name of its own (Kubernetes 1.37). */
-export function ambiguousPortName(object: KubeObject): string | undefined {
-  if (subsetsOf(object).flatMap((subset) => listAt(subset, 'ports')).length < 2) return undefined;
-  const byPort = new Map<
-    string,
-    { readonly name: string; readonly ready: Map<JsonValue | undefined, boolean> }
-  >();
-  let pairs = 0;
-  for (const subset of subsetsOf(object)) {
-    const ports = listAt(subset, 'ports').filter(isJsonObject);
-    const addresses = ADDRESS_LISTS.flatMap((list) =>
-      listAt(subset, list)
-        .filter(isJsonObject)
-        .map((address) => [ownValue(address, 'ip'), list === 'addresses'] as const),
-    );
-    pairs += ports.length * addresses.length;
-    if (pairs > PAIRS_MAX) return undefined;
-    if (addresses.length === 0) continue;
-    for (const { name = '', port = null, protocol = 'TCP', appProtocol = null } of ports) {
-      const key = JSON.stringify([name, port, protocol, appProtocol]);
-      const { ready } = byPort.getOrInsertComputed(key, () => ({ name: String(name), ready: new Map() }));
-      for (const [ip, isReady] of addresses) ready.set(ip, isReady && (ready.get(ip) ?? true));
-    }
-  }
-  const joined = Map.groupBy(byPort.values(), ({ ready }) => JSON.stringify([...ready].toSorted()));
+export function ambiguousPortName(object: KubeObject): JsonValue | undefined {
+  const joined = Map.groupBy(mirroredPorts(object), ({ ready }) =>
+    JSON.stringify([...ready].map((address) => JSON.stringify(address)).toSorted()),
+  );
   for (const ports of joined.values()) {
-    const names = new Set<string>();
+    const names = new Set<JsonValue>();
     for (const { name } of ports) {
       if (names.has(name)) return name;
       names.add(name);
     }
   }
   return undefined;
+}
+
+interface MirroredPort {
+  readonly name: JsonValue;
+  /** By IP; an address that is in both lists is not ready. */
+  readonly ready: Map<JsonValue | undefined, boolean>;
+}
+
+/** Each port once, with its addresses in all subsets; none if there is one alone, or too much to look at. */
+function mirroredPorts(object: KubeObject): Iterable<MirroredPort> {
+  if (subsetsOf(object).flatMap((subset) => listAt(subset, 'ports')).length < 2) return [];
+  const byPort = new Map<string, MirroredPort>();
+  const subsets = subsetsOf(object).map((subset) => ({
+    ports: listAt(subset, 'ports').filter(isJsonObject),
+    addresses: ADDRESS_LISTS.flatMap((list) => {
+      const addresses = listAt(subset, list).filter(isJsonObject);
+      return addresses.map((address) => [ownValue(address, 'ip'), list === 'addresses'] as const);
+    }),
+  }));
+  const pairs = subsets.reduce((sum, { ports, addresses }) => sum + ports.length * addresses.length, 0);
+  if (pairs > PAIRS_MAX) return [];
+  for (const { ports, addresses } of subsets.filter((subset) => subset.addresses.length > 0))
+    for (const { name = '', port = null, protocol = 'TCP', appProtocol = null } of ports) {
+      const key = JSON.stringify([name, port, protocol, appProtocol]);
+      const { ready } = byPort.getOrInsertComputed(key, () => ({ name, ready: new Map() }));
+      for (const [ip, isReady] of addresses) ready.set(ip, isReady && (ready.get(ip) ?? true));
+    }
+  return byPort.values();
 }
 
 /** The host makes slices of the copy. */
