@@ -710,3 +710,7 @@ test('a patch that the sandbox stops on the first of two translations of a merge
 test('a backup of a namespace that was being deleted brings back the Events of an object that a finalizer held', async () => {
   expect(await runHistory(seededHistory(722166, 40))).toEqual([]);
 });
+
+test('what vCluster copied back before the last sync, and a backup brings back, counts as the value of the user', async () => {
+  expect(await runHistory(seededHistory(757842, 40))).toEqual([]);
+});

@@ -104,6 +104,8 @@ export function watchProvenance(
 class CopiedBack {
   /** By the uid of the object: the annotations and the values that it wrote. */
   readonly #values = new Map<string, Record<string, string>>();
+  /** Those that were changed since: the program remembers what it synced last. */
+  readonly #overtaken = new Set<string>();
   readonly #records = new Set<string>();
   /** Objects that a user has created with all that vCluster had copied back to an earlier one: of that, nothing is known any more. */
   readonly #recreated = new Set<string>();
@@ -112,7 +114,8 @@ class CopiedBack {
 
   note({ object, previous, manager, isDeletion }: Change): void {
     const { uid = '', annotations = {} } = object.metadata;
-    if (manager === RESTORE_MANAGER && this.#wasCopiedBack(annotations[RECORD])) {
+    const isOld = Object.entries(annotations).some((entry) => this.#overtaken.has(idOf(uid, entry)));
+    if (manager === RESTORE_MANAGER && (isOld || this.#wasCopiedBack(annotations[RECORD]))) {
       this.#restored.add(uid);
       this.#values.set(uid, annotations);
     }
@@ -120,8 +123,11 @@ class CopiedBack {
       this.#recreated.add(uid);
       this.#values.set(uid, annotations);
     }
+    const before = previous?.metadata.annotations ?? {};
+    if (manager !== RESTORE_MANAGER)
+      for (const [key, value] of Object.entries(this.#values.get(uid) ?? {}))
+        if (before[key] === value && annotations[key] !== value) this.#overtaken.add(idOf(uid, [key, value]));
     if (manager !== VCLUSTER_MANAGER || isDeletion || previous === undefined) return;
-    const before = previous.metadata.annotations ?? {};
     const changed = Object.entries(annotations).filter(([key, value]) => value !== before[key]);
     if (annotations[RECORD] !== undefined) this.#records.add(annotations[RECORD]);
     this.#values.set(uid, { ...this.#values.get(uid), ...Object.fromEntries(changed) });
@@ -155,6 +161,10 @@ class CopiedBack {
     const value = this.#values.get(uid)?.[key];
     return value !== undefined && grown.includes(value) ? value : undefined;
   }
+}
+
+function idOf(uid: string, [key, value]: readonly [key: string, value: string]): string {
+  return `${uid} ${key} ${value}`;
 }
 
 /** Values that count as a user's, because nothing says any more whose they are: the host's admission strips the record, and a client damages the list;
