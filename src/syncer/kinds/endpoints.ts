@@ -241,21 +241,16 @@ interface MirroredPort {
 function mirroredPorts(object: KubeObject): Iterable<MirroredPort> {
   if (subsetsOf(object).flatMap((subset) => listAt(subset, 'ports')).length < 2) return [];
   const byPort = new Map<string, MirroredPort>();
-  const subsets = subsetsOf(object).map((subset) => ({
-    ports: listAt(subset, 'ports').filter(isJsonObject),
-    addresses: ADDRESS_LISTS.flatMap((list) => {
-      const addresses = listAt(subset, list).filter(isJsonObject);
-      return addresses.map((address) => [ownValue(address, 'ip'), list === 'addresses'] as const);
-    }),
-  }));
-  const pairs = subsets.reduce((sum, { ports, addresses }) => sum + ports.length * addresses.length, 0);
-  if (pairs > PAIRS_MAX) return [];
-  for (const { ports, addresses } of subsets.filter((subset) => subset.addresses.length > 0))
+  let pairs = 0;
+  for (const { ip, ports, isReady } of served(object)) {
+    pairs += ports.length;
+    if (pairs > PAIRS_MAX) return [];
     for (const { name = '', port = null, protocol = 'TCP', appProtocol = null } of ports) {
       const key = JSON.stringify([name, port, protocol, appProtocol]);
       const { ready } = byPort.getOrInsertComputed(key, () => ({ name, ready: new Map() }));
-      for (const [ip, isReady] of addresses) ready.set(ip, isReady && (ready.get(ip) ?? true));
+      ready.set(ip, isReady && (ready.get(ip) ?? true));
     }
+  }
   return byPort.values();
 }
 

@@ -72,8 +72,9 @@ export class SimCluster extends MemoryCluster {
     return [...states].flatMap(([name, state]) => (state === 'terminating' ? [name] : []));
   }
 
-  /** The server stops, and a backup from some revisions ago takes the place of its data, as far as history reaches. No Event is lost by it:
-   * the later ones have an etcd of their own, and those that went with a namespace come back with its objects. No request of a daemon reaches it until {@link comeBack}; other clients see the restored objects. */
+  /** The server stops, and a backup from some revisions ago takes the place of its data, as far as history reaches. No Event is lost by it: the
+   * later ones have an etcd of their own, and those that went with a namespace come back with its objects. No request of a daemon reaches it
+   * until {@link comeBack}; other clients see the restored objects. */
   restore(back: number, outage: 'refused' | 'proxied'): void {
     this.#outage = outage;
     for (const drop of this.#streams) drop();
