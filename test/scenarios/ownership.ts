@@ -1,11 +1,13 @@
 /** Ownership of host objects: drift of our copies is corrected, foreign objects are never changed. */
 
 import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../src/base/json.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { Daemon } from './daemon.ts';
 import { MARKER } from './expected-copy.ts';
 import { eventually } from '../support/eventually.ts';
 import { endpoints, ipsOf, service, subset } from './objects.ts';
+import { plain } from './services.ts';
 import { sharedWorld, type SharedWorld } from './shared-world.ts';
 import { pair, type NewWorld, type World } from './world.ts';
 
@@ -431,6 +433,59 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
       release();
       await world.settle(daemon);
       expect(await world.findCopy(key)).toBeUndefined();
+    });
+
+    test('a copy that the daemon deletes to create it again takes no virtual object along, also if the event comes before the response', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const [virtual, host] = [await world.proxy('virtual'), await world.proxy('host')];
+      const daemon = await world.startSync({
+        config: { endpointSyncer: { onHostDelete: 'deleteVirtual', services: 'sync' } },
+        kubeconfigs: { virtual: virtual.path, host: host.path },
+      });
+      const [key, other] = ['default/web', 'default/other'];
+      for (const one of [key, other]) {
+        await world.virtual.create('Service', plain(one));
+        await world.createVirtual(one);
+        await world.host.when('Service', world.hostKey(one));
+      }
+      await world.settle(daemon);
+      const [first, copy] = [
+        await world.virtual.get('Service', ...pair(key)),
+        await world.host.get('Service', ...world.hostKey(key)),
+      ];
+      const change = (spec: JsonObject): Promise<unknown> =>
+        world.virtual.merge('Service', pair(key), { spec });
+      host.behaviour = {
+        // Until a later event of the same watch has arrived.
+        async afterWrite({ method, path }) {
+          if (method !== 'DELETE' || !path.includes(`/services/${world.hostName(key)}`)) return;
+          await world.host.merge('Service', world.hostKey(other), { metadata: { labels: { later: 'x' } } });
+          await world.virtual.when(
+            'Service',
+            pair(other),
+            ({ metadata: { labels } }) => labels?.['later'] === 'x',
+          );
+        },
+      };
+      // The state between the two, of which a copy can be made in place, is not seen.
+      virtual.behaviour = { watchLine: (line) => (line.includes('"ExternalName"') ? [] : [line]) };
+      await change({
+        type: 'ExternalName',
+        externalName: 'db.example.com',
+        clusterIP: null,
+        clusterIPs: null,
+      });
+      await change({ type: 'ClusterIP', externalName: null, clusterIP: 'None' });
+      const after = await world.host.when(
+        'Service',
+        world.hostKey(key),
+        ({ metadata: { uid } }) => uid !== copy.metadata.uid,
+      );
+      expect(after['spec']).toMatchObject({ clusterIP: 'None' });
+      await world.settle(daemon);
+      expect((await world.virtual.get('Service', ...pair(key))).metadata.uid).toBe(first.metadata.uid);
     });
   });
 }

@@ -136,12 +136,6 @@ export const MUTANTS: readonly Mutant[] = [
     replacement: 'return isTerminating(actual) && actual.metadata.uid === undefined\n          ?',
   },
   {
-    name: 'deletion: the virtual object goes whose copy a controller deletes',
-    file: KIND_SYNC,
-    snippet: 'if (!this.kind.isDeletedByControllers) return false;',
-    replacement: 'if (this.nowMs() >= 0) return false;',
-  },
-  {
     name: 'deletion: the virtual object goes whose copy is deleted with its owner',
     file: USER_DELETION,
     snippet: 'return uids.length === 0 ||',
@@ -178,12 +172,6 @@ export const MUTANTS: readonly Mutant[] = [
     file: KIND_SYNC,
     snippet: "return owner.kind === 'ours' && keyOf(owner.virtual) === key ? (owner.uid ?? '') : undefined;",
     replacement: 'return owner.kind && this.virtual.get(key)?.metadata.uid;',
-  },
-  {
-    name: 'deletion: our own counts as that of another client',
-    file: KIND_SYNC,
-    snippet: "if (this.#ownDeletions.get(object.metadata.uid ?? '') === true) return false;",
-    replacement: "this.#ownDeletions.get(object.metadata.uid ?? '');",
   },
   {
     name: 'decide: a selector does not gate',
