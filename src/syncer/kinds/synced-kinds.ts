@@ -97,11 +97,14 @@ export function syncedKinds(
 ): readonly ConfiguredKind[] {
   const selection = selectionOf(config);
   const relations = relationsOf(config, selection, virtualCaches);
-  const enabled = SYNCABLE_KINDS.filter(({ resource }) => disablingSetting(config, resource) === undefined);
-  return enabled.map((one) => {
+  return enabledKinds(config).map((one) => {
     const settings = config.sync[one.key];
     return { kind: selecting(one.create(settings, relations, config), selection), patches: settings.patches };
   });
+}
+
+function enabledKinds(config: SyncSettings): readonly SyncableKind<SyncedKey>[] {
+  return SYNCABLE_KINDS.filter(({ resource }) => disablingSetting(config, resource) === undefined);
 }
 
 export function enablingSettings(
@@ -120,6 +123,12 @@ export function disablingSetting(config: SyncSettings, { plural }: Resource): st
   if (kind === undefined) return undefined;
   const { key, leftBy } = kind;
   return config.sync[key].enabled ? leftBy?.(config) : `sync.toHost.${key}.enabled is false`;
+}
+
+/** Asks that vCluster leaves what is synced to this program. */
+export function vclusterRemedy(config: SyncSettings): string {
+  const settings = enabledKinds(config).map(({ key }) => `sync.toHost.${key}.enabled`);
+  return `Set ${settings.join(' and ')} to false in vCluster's values.`;
 }
 
 export interface CompiledKind {

@@ -10,6 +10,7 @@ import {
   type ObjectKey,
 } from '../../kube/object.ts';
 import { isAlreadyExists } from '../../kube/status-error.ts';
+import { vclusterRemedy } from '../kinds/synced-kinds.ts';
 import { namedVirtual, FIELD_MANAGER } from '../translate/bookkeeping.ts';
 import { standInFor } from '../translate/stand-in.ts';
 import { isMissedByCache } from './cache-refresh.ts';
@@ -88,7 +89,7 @@ function fightWaitMs(sync: KindSync, seen: Observation, copy: KubeObject): numbe
   const { waitMs, isReportable } = sync.foughtDeletions.verdict(group, metadata.resourceVersion);
   // Without the virtual object, the Event would be lost.
   if (isReportable && seen.virtual !== undefined) {
-    sync.report(seen.virtual, recreatedNotice(copy, waitMs));
+    sync.report(seen.virtual, recreatedNotice(copy, waitMs, vclusterRemedy(sync.environment.config)));
     sync.foughtDeletions.noteReported(group);
   }
   if (waitMs === 0) sync.foughtDeletions.note(group, metadata.resourceVersion, host.resourceVersion);

@@ -102,10 +102,15 @@ export function alteredNotice(copy: KubeObject, paths: readonly string[]): Recor
   );
 }
 
-/** `waitMs`: until what was copied back is replaced again; 0: now. */
-export function echoNotice(virtual: KubeObject, { keys, left }: Echo, waitMs = 0): RecordedEvent {
+/** `remedy`: a sentence of what to set. `waitMs`: until what was copied back is replaced again; 0: now. */
+export function echoNotice(
+  virtual: KubeObject,
+  { keys, left }: Echo,
+  remedy: string,
+  waitMs = 0,
+): RecordedEvent {
   const unknown = waitMs > 0 ? [] : left.filter((key) => !isBookkeepingAnnotation(key));
-  const remedy =
+  const outlook =
     unknown.length > 0
       ? `The values before are not known any more: set ${unknown.join(', ')} again. `
       : waitMs > 0
@@ -114,17 +119,16 @@ export function echoNotice(virtual: KubeObject, { keys, left }: Echo, waitMs = 0
   return warning(
     'Contested',
     `Field manager "${otherManager(virtual)}" copies the host copy back into this object (${keys.join(', ')}): another syncer, most likely ` +
-      `that of vCluster, syncs it too. ${remedy}Set sync.toHost.endpoints.enabled and sync.toHost.endpointSlices.enabled to false in ` +
-      "vCluster's values.",
+      `that of vCluster, syncs it too. ${outlook}${remedy}`,
   );
 }
 
-export function recreatedNotice(copy: KubeObject, waitMs: number): RecordedEvent {
+/** `remedy`: a sentence of what to set. */
+export function recreatedNotice(copy: KubeObject, waitMs: number, remedy: string): RecordedEvent {
   return warning(
     'Contested',
-    `Field manager "${otherManager(copy)}" creates the host copy "${objectKey(copy)}" again and again, which should not exist beside the copy of ` +
-      `the Endpoints; it is deleted again in ${Math.ceil(waitMs / 1000)} s. Set sync.toHost.endpoints.enabled and ` +
-      "sync.toHost.endpointSlices.enabled to false in vCluster's values.",
+    `Field manager "${otherManager(copy)}" creates the host copy "${objectKey(copy)}" again and again, which this object should not have; ` +
+      `it is deleted again in ${Math.ceil(waitMs / 1000)} s. ${remedy}`,
   );
 }
 

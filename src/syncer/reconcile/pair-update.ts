@@ -5,6 +5,7 @@ import { isTerminating, parseKey, type KubeObject, type ObjectKey } from '../../
 import { isConflict } from '../../kube/status-error.ts';
 import type { RecordedEvent } from '../../kube/types.ts';
 import { KEEPING_REASONS, type SyncedKind } from '../kinds/kind.ts';
+import { vclusterRemedy } from '../kinds/synced-kinds.ts';
 import { LAST_SYNCED } from '../translate/bookkeeping.ts';
 import { needsWrite } from '../translate/content.ts';
 import { recordOf } from '../translate/last-synced.ts';
@@ -94,7 +95,8 @@ export async function updatePair(
   const isDrift = overwrites !== undefined;
   const verdict = isDrift ? state.noteDrift(sync.nowMs(), overwrites) : undefined;
   if (verdict !== undefined && verdict.waitMs > 0) return waitWhileContested(sync, seen, merged, verdict);
-  if (merged.echo !== undefined) sync.report(seen.virtual, echoNotice(virtual, merged.echo));
+  if (merged.echo !== undefined)
+    sync.report(seen.virtual, echoNotice(virtual, merged.echo, vclusterRemedy(sync.environment.config)));
   const { contests, verdicts } = noteKeyChanges(state.keyContests, merged.flows, sync.nowMs());
   state.keyContests = contests;
   if (verdicts.length > 0) return withoutContested(sync, seen, verdicts);
@@ -277,7 +279,8 @@ function contestNotice(
   { echo, host, virtual }: MergedCopy,
   waitMs: number,
 ): RecordedEvent {
-  if (echo !== undefined) return echoNotice(seen.virtual, echo, waitMs);
+  if (echo !== undefined)
+    return echoNotice(seen.virtual, echo, vclusterRemedy(sync.environment.config), waitMs);
   if (!sync.states.of(seen.key).isAltered(seen.host)) return contestedNotice(seen.host, waitMs);
   const paths =
     virtual === undefined ? changedPaths(host ?? seen.host, seen.host) : changedPaths(virtual, seen.virtual);

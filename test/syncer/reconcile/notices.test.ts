@@ -43,9 +43,10 @@ test.each<[string, { left: readonly string[]; waitMs: number }, string]>([
   ['never, as they are unknown', { left: ['a', 'b'], waitMs: 0 }, 'are not known any more: set a, b again. '],
   ['now, but for bookkeeping', { left: [LAST_SYNCED], waitMs: 0 }, 'It gets its own values back. '],
 ])('values that were copied back are restored %s', (_, { left, waitMs }, remedy) => {
-  const { note } = echoNotice(writtenBy(['vcluster', 1]), { keys: ['a', 'b'], left }, waitMs);
+  const { note } = echoNotice(writtenBy(['vcluster', 1]), { keys: ['a', 'b'], left }, 'Set it.', waitMs);
   expect(note).toContain('Field manager "vcluster" copies the host copy back into this object (a, b)');
   expect(note).toContain(remedy);
+  expect(note).toMatch(/ Set it\.$/u);
 });
 
 test.each([
