@@ -11,6 +11,7 @@ import { Edits } from './checks/edits.ts';
 import { LeaderCheck } from './checks/leader.ts';
 import { LostCopies } from './checks/lost-copies.ts';
 import { isOptedOut, type World } from './checks/naive-model.ts';
+import { falseAlarms } from './checks/restores.ts';
 import { watchProvenance, type Provenance } from './checks/provenance.ts';
 import { isMarking } from './checks/deleters.ts';
 import { watchVclusterDeletions } from './checks/vcluster-deletions.ts';
@@ -365,6 +366,11 @@ class SimRun {
       deletedAgain: deletionLimit(violation),
       random,
       config: () => simConfig(this.#settings),
+      logger: falseAlarms(
+        (cluster) =>
+          this.#faults.hasListedPast || this.#restores[cluster === 'host' ? 'host' : 'virtual'] > 0,
+        violation,
+      ),
       trace: (line: string) => this.#trace(line),
     };
     const daemons = Array.from({ length: this.#options.daemons }, () => {

@@ -1,6 +1,6 @@
 /** The real daemon as one process: it can crash at any request, be paused, reload its configuration, lose its Lease, and be started again. */
 
-import { silentLogger } from '../../../src/base/logger.ts';
+import { silentLogger, type Logger } from '../../../src/base/logger.ts';
 import type { Random } from '../../../src/base/random.ts';
 import { withLiveChanges, type Config } from '../../../src/syncer/config/config.ts';
 import type { SandboxOptions } from '../../../src/expressions/sandbox.ts';
@@ -41,6 +41,8 @@ export interface SimDaemonOptions {
   readonly wrote: (daemon: SimDaemon, resource: Resource, isDead: boolean) => void;
   /** This daemon deletes what is being deleted already. */
   readonly deletedAgain?: (object: KubeObject) => void;
+  /** Default: silent. */
+  readonly logger?: Logger;
   readonly trace: (line: string) => void;
 }
 
@@ -90,11 +92,11 @@ export class SimDaemon {
   /** Starts a new process; does nothing while one runs. */
   start(): void {
     if (this.isRunning) return;
-    const { clock, random, isDryRun } = this.#options;
+    const { clock, random, isDryRun, logger = silentLogger } = this.#options;
     const config = this.#options.config();
     const process = new ProcessClock(clock);
     const raw = { virtual: this.#client('virtual', process), host: this.#client('host', process) };
-    const common = { clock: process, random, logger: silentLogger };
+    const common = { clock: process, random, logger };
     const leadership = startLeadership({
       ...common,
       config,
@@ -188,7 +190,7 @@ export class SimDaemon {
 
   async #prepare(life: Life, config: Config): Promise<RunningEngine> {
     const { process, leadership, recorder, raw, clients } = life;
-    const { random, faults, isDryRun } = this.#options;
+    const { random, faults, isDryRun, logger = silentLogger } = this.#options;
     const discoveries = { virtual: new CachingDiscovery(raw.virtual), host: new CachingDiscovery(raw.host) };
     const named = await retried(process, () =>
       resolveNamedKinds(kindPolicy(config.sync), discoveries, () => undefined, DISCOVERY),
@@ -199,10 +201,10 @@ export class SimDaemon {
       leadership,
       recorder,
       createSandbox: async (options: SandboxOptions) => new SimEvaluator(options, { process, faults }),
-      dryRun: isDryRun ? new DryRun(silentLogger) : undefined,
+      dryRun: isDryRun ? new DryRun(logger) : undefined,
       clock: process,
       random,
-      logger: silentLogger,
+      logger,
       metrics: SILENT_METRICS as Metrics, // each member is a function
     };
     return createEngine(parts, config, named);

@@ -272,7 +272,7 @@ export const MUTANTS: readonly Mutant[] = [
     replacement: 'this.#unlisted = new Set();',
   },
   {
-    name: 'list-watch: the watch begins after the last page',
+    name: 'list-watch: the watch begins after what has passed',
     file: LIST_WATCH,
     snippet: 'if (!isOlder(version, this.#version)) this.#version = version;',
     replacement: 'if (!isOlder(version, this.#version)) this.#version = String(Number(version) + 1);',
