@@ -714,3 +714,11 @@ test('a backup of a namespace that was being deleted brings back the Events of a
 test('what vCluster copied back before the last sync, and a backup brings back, counts as the value of the user', async () => {
   expect(await runHistory(seededHistory(757842, 40))).toEqual([]);
 });
+
+test('what vCluster copied back late and without its record counts as the value of the user', async () => {
+  expect(await runHistory(seededHistory(1000242, 40))).toEqual([]);
+});
+
+test('a slice gets the Service back that vCluster has changed only with a copy, which the Service of another may keep away', async () => {
+  expect(await runHistory(seededHistory(1000807, 40))).toEqual([]);
+});

@@ -11,7 +11,7 @@
  * leaves the key alone: the value on the host and the entry of the record prove the echo until the virtual object is written.
  *
  * What no record proves any more is taken for the user's: an echo in a backup of the virtual cluster that is older than the last records of this
- * process, or than the process. */
+ * process, or than the process; and a late echo that came back without its record, because only that value had changed on the host. */
 
 import { ownValue, setOwn } from '../../base/json.ts';
 import type { KubeObject, StringMap } from '../../kube/object.ts';

@@ -18,7 +18,7 @@ import { FORBIDDEN } from '../world/contents.ts';
 export interface Provenance {
   /** The program created the object, or took it over as it may. */
   isOurs(object: KubeObject): boolean;
-  /** vCluster changed this annotation of the virtual object to its value. */
+  /** vCluster changed this annotation of the virtual object, or the name of a slice's Service, to its value. */
   isCopiedBack(virtual: KubeObject, key: string): boolean;
 }
 
@@ -59,11 +59,14 @@ export function watchProvenance(
   const copiedBack = new CopiedBack();
   const lost = new LostValues();
   host.subscribe((change) => lost.note(change));
-  host.subscribe((change) => copiedBack.noteCopy(change));
+  host.subscribe((change) => copiedBack.noteCopy(change, virtual));
   virtual.subscribe((change) => copiedBack.note(change));
   const isForgotten = (uid: string, key: string, { grown, isFirst }: GrownValue): boolean => {
     const isUnknown = isFirst && (areEchoesForgotten() || copiedBack.isRecreated(uid));
-    const value = isUnknown || copiedBack.isRestored(uid) ? copiedBack.valueIn(grown, uid, key) : undefined;
+    const isUnproven = isUnknown || copiedBack.isRestored(uid);
+    const value =
+      copiedBack.lateValueIn(grown, uid, key) ??
+      (isUnproven ? copiedBack.valueIn(grown, uid, key) : undefined);
     // Since then it counts as the user's, and the other syncer's copy of what it has grown to is undone.
     if (value !== undefined) lost.add(key, value);
     return value !== undefined;
@@ -100,7 +103,7 @@ export function watchProvenance(
   };
 }
 
-/** The annotations of virtual objects that vCluster has changed. */
+/** The annotations of virtual objects that vCluster has changed, and the names of the Services of slices. */
 class CopiedBack {
   /** By the uid of the object: the annotations and the values that it wrote. */
   readonly #values = new Map<string, Record<string, string>>();
@@ -111,9 +114,12 @@ class CopiedBack {
   readonly #recreated = new Set<string>();
   /** Objects of a backup that holds what vCluster had copied back, or whose copies are of one: the record of the copy says nothing of it. */
   readonly #restored = new Set<string>();
+  /** Values that vCluster copied back without the record, and that the program has replaced on the copy before it saw that. */
+  readonly #late = new Map<string, string>();
 
   note({ object, previous, manager, isDeletion }: Change): void {
-    const { uid = '', annotations = {} } = object.metadata;
+    const { uid = '' } = object.metadata;
+    const annotations = textsOf(object);
     const isOld = Object.entries(annotations).some((entry) => this.#overtaken.has(idOf(uid, entry)));
     if (manager === RESTORE_MANAGER && (isOld || this.#wasCopiedBack(annotations[RECORD]))) {
       this.#restored.add(uid);
@@ -123,7 +129,7 @@ class CopiedBack {
       this.#recreated.add(uid);
       this.#values.set(uid, annotations);
     }
-    const before = previous?.metadata.annotations ?? {};
+    const before = previous === undefined ? {} : textsOf(previous);
     if (manager !== RESTORE_MANAGER)
       for (const [key, value] of Object.entries(this.#values.get(uid) ?? {}))
         if (before[key] === value && annotations[key] !== value) this.#overtaken.add(idOf(uid, [key, value]));
@@ -134,18 +140,30 @@ class CopiedBack {
   }
 
   /** A restored copy has no record of what came back from it later. */
-  noteCopy({ object, manager }: Change): void {
-    const uid = object.metadata.annotations?.['vcluster.loft.sh/object-uid'];
-    if (manager === RESTORE_MANAGER && uid !== undefined && this.#values.has(uid)) this.#restored.add(uid);
+  noteCopy({ object, previous, plural, manager }: Change, virtual: SimCluster): void {
+    const { annotations = {} } = object.metadata;
+    const uid = annotations['vcluster.loft.sh/object-uid'];
+    if (uid === undefined || !this.#values.has(uid)) return;
+    if (manager === RESTORE_MANAGER) this.#restored.add(uid);
+    const original = virtual.list(plural).find(({ metadata }) => metadata.uid === uid)?.metadata.annotations;
+    if (manager !== DAEMON_MANAGER || original?.[RECORD] !== undefined) return;
+    for (const [key, value] of Object.entries(previous?.metadata.annotations ?? {}))
+      if (annotations[key] !== value && original?.[key] === value && this.#values.get(uid)?.[key] === value)
+        this.#late.set(`${uid} ${key}`, value);
   }
 
   #wasCopiedBack(record: string | undefined): boolean {
     return record !== undefined && this.#records.has(record);
   }
 
-  has({ metadata: { uid = '', annotations } }: KubeObject, key: string): boolean {
-    const value = annotations?.[key];
-    return value !== undefined && this.#values.get(uid)?.[key] === value;
+  has(object: KubeObject, key: string): boolean {
+    const value = textsOf(object)[key];
+    return value !== undefined && this.#values.get(object.metadata.uid ?? '')?.[key] === value;
+  }
+
+  lateValueIn(grown: string, uid: string, key: string): string | undefined {
+    const value = this.#late.get(`${uid} ${key}`);
+    return value !== undefined && grown.includes(value) ? value : undefined;
   }
 
   isRecreated(uid: string): boolean {
@@ -161,6 +179,11 @@ class CopiedBack {
     const value = this.#values.get(uid)?.[key];
     return value !== undefined && grown.includes(value) ? value : undefined;
   }
+}
+
+function textsOf({ metadata: { annotations, labels } }: KubeObject): Record<string, string> {
+  const service = labels?.[SERVICE_NAME];
+  return { ...annotations, ...(service !== undefined && { [SERVICE_NAME]: service }) };
 }
 
 function idOf(uid: string, [key, value]: readonly [key: string, value: string]): string {

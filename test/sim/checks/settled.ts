@@ -7,6 +7,7 @@ import {
   hasSelector,
   MANAGED_BY,
   MIRRORING,
+  SERVICE_NAME,
   SLICE_CONTROLLER,
 } from '../world/host-controllers.ts';
 import { hostKeyOf, MAPPED_NAMESPACE, referencePlaceOf } from '../world/names.ts';
@@ -51,6 +52,9 @@ function wrongCopy(plural: SyncedPlural, virtual: KubeObject, world: World): str
   if (copy !== undefined && ((isMirrored(copy) && !isNamed(virtual, copy)) || isOfAnother(virtual, copy)))
     return isTold(virtual, ['NotManaged', 'NameConflict'], world);
   const name = `${plural} ${objectKey(virtual)}`;
+  // Its own Service is not the one that vCluster has written: it gets the name back with a copy, which the Service of another keeps away.
+  if (copy === undefined && world.isCopiedBack(virtual, SERVICE_NAME))
+    return isTold(virtual, ['NotManaged'], world);
   if (copy === undefined) return [`${name} has no copy`];
   const problems = wanting.map((rival) => differences(copy, rival, world));
   if (world.settings.hasReferences && problems[0]?.some(isOfReference) && isFailed(virtual, world)) return [];
