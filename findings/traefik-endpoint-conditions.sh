@@ -7,7 +7,7 @@
 # Kubernetes' EndpointSlice controller sets all three conditions, so a Service with a selector is not concerned. Others are: the mirroring controller
 # of Kubernetes 1.37.2 sets `ready` alone, so `notReadyAddresses` of Endpoints, which a program there keeps for machines that are down, get their share of
 # the requests of an Ingress; and slices written by hand often have no conditions, as in the document "Service" (section "Services without selectors"). What
-# helps in a slice is to write `ready` always, and `serving` with the same value. Traefik up to 3.6 left out addresses without conditions for an Ingress too,
+# helps in a slice is to write `ready` always, and `serving` with the same value. Traefik 3.6.2 left out addresses without conditions for an Ingress too,
 # which was reported as its issue 12389; the change that mended it made the first of the two.
 #
 # This runs Traefik's providers against a server on the loopback interface, which has objects as a kube-apiserver stores them. The slice has 10.1.0.1 with
