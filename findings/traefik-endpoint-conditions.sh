@@ -4,11 +4,11 @@
 # true, so they send nothing to an address without conditions. The reference of the EndpointSlice API says that `ready` tells whether an endpoint is ready
 # to receive traffic, and that a missing value of it means true: all four should have 10.1.0.1 and 10.1.0.2.
 #
-# Kubernetes' EndpointSlice controller sets all three conditions, so a Service with a selector is not concerned. Others are: the mirroring controller
-# of Kubernetes 1.37.2 sets `ready` alone, so `notReadyAddresses` of Endpoints, which a program there keeps for machines that are down, get their share of
-# the requests of an Ingress; and slices written by hand often have no conditions, as in the document "Service" (section "Services without selectors"). What
-# helps in a slice is to write `ready` always, and `serving` with the same value. Traefik 3.6.2 left out addresses without conditions for an Ingress too,
-# which was reported as its issue 12389; the change that mended it made the first of the two.
+# Kubernetes' EndpointSlice controller sets all three conditions, so Services with a selector are not concerned. Others are. The mirroring controller of
+# Kubernetes 1.37.2 sets `ready` alone (seen), so an Ingress sends a share of its requests to the `notReadyAddresses` of Endpoints. Slices written by hand
+# often have no conditions, as in the document "Service" (section "Services without selectors"). What helps in a slice is to write `ready` always, and
+# `serving` with the same value. In Traefik 3.6.2, an Ingress left out addresses without conditions too; that is its issue 12389, and with the change that
+# mended it an Ingress looks at `serving` alone.
 #
 # This runs Traefik's providers against a server on the loopback interface, which has objects as a kube-apiserver stores them. The slice has 10.1.0.1 with
 # `ready: true`, 10.1.0.2 without conditions, 10.1.0.3 with `ready: false`, and 10.1.0.4 with `ready` and `serving` false. Needs Go 1.26 and its module
