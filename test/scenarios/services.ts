@@ -243,6 +243,20 @@ export function serviceScenarios(newWorld: NewWorld): void {
       await whenService(world, key, (one) => specOf(one)['externalName'] === 'db2.example.com');
     });
 
+    // Of such a Service, a watch of a kube-apiserver shows internalTrafficPolicy, and no other response does.
+    test('that become ExternalName are written once', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/becoming`;
+      await world.virtual.create('Service', plain(key));
+      await world.createVirtual(key);
+      await whenService(world, key);
+      const spec = { type: 'ExternalName', externalName: 'db.example.com', internalTrafficPolicy: 'Cluster' };
+      await world.virtual.merge('Service', pair(key), { spec });
+      await whenService(world, key, (one) => specOf(one)['externalName'] === spec.externalName);
+      await world.settle(daemon);
+      expect(await world.eventsOn(key, 'Contested', 'Service')).toEqual([]);
+    });
+
     test('of type ExternalName lead to the copy of the Service that they name', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();

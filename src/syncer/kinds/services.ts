@@ -365,7 +365,7 @@ function keep(spec: JsonObject, host: JsonObject | undefined, field: string): vo
 }
 
 function storedSpec(spec: JsonObject): JsonObject {
-  const { publishNotReadyAddresses, ...rest } = spec;
+  const { publishNotReadyAddresses, internalTrafficPolicy, ...rest } = spec;
   const stored = asStored(rest) as JsonObject; // an object stays one
   const ports = listAt(stored, PORTS).map((port) =>
     isJsonObject(port) ? { targetPort: port['port'] ?? 0, ...port } : port,
@@ -375,6 +375,8 @@ function storedSpec(spec: JsonObject): JsonObject {
     sessionAffinity: 'None',
     ...stored,
     ...(publishNotReadyAddresses === true ? { publishNotReadyAddresses } : {}),
+    // A watch shows the one of an ExternalName, and no other response does.
+    ...(internalTrafficPolicy && isOfType('internalTrafficPolicy', spec) ? { internalTrafficPolicy } : {}),
     ...(ports.length > 0 ? { ports } : {}),
   };
 }

@@ -197,6 +197,18 @@ describe('the spec of a copy', () => {
     expect(isSame({ allocateLoadBalancerNodePorts: false }, {})).toBe(false);
     expect(isSame({ sessionAffinity: 'ClientIP' }, {})).toBe(false);
   });
+
+  test('what an API server leaves out of a read, and not of a watch, is no difference', () => {
+    const read = { type: 'ExternalName', externalName: 'a.example.com', sessionAffinity: 'None' };
+    for (const internalTrafficPolicy of ['Cluster', 'Local']) {
+      const watched = service({ ...read, internalTrafficPolicy });
+      const wanted = kind.content.toHost(watched, { names, host: undefined });
+      expect(needsWrite({ ...watched, ...wanted }, service(read), kind.content)).toBe(false);
+      expect(needsWrite(service(read), watched, kind.content)).toBe(false);
+      const answering = service({ ...CLUSTER_IP, internalTrafficPolicy });
+      expect(needsWrite(answering, service(CLUSTER_IP), kind.content)).toBe(true);
+    }
+  });
 });
 
 describe('the externalName of a copy', () => {
