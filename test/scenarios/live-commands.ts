@@ -100,6 +100,17 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       expect((await run(world, ['diff', '--show-bookkeeping'])).out).toContain(
         '+    vcluster.loft.sh/object-name: web\n',
       );
+      const ofSecret = await run(world, ['diff', '--kind', 'Secret', 'default/tls']);
+      expect(ofSecret).toMatchObject({ code: 1, err: '' });
+      expect(ofSecret.out).toContain('+  key: "***"\n');
+      expect(ofSecret.out).not.toContain('Endpoints');
+      await world.virtual.create('Secret', secret('default/unused', 'a'));
+      const unused = await run(world, ['diff', '--kind', 'Secret', 'default/unused', 'default/none']);
+      expect(unused).toMatchObject({
+        code: 2,
+        out: '',
+        err: 'error: Secret "default/none" exists in neither cluster\n',
+      });
 
       const daemon = await world.startSync({ config: CONFIG });
       await world.whenCopy('default/web');

@@ -4,10 +4,11 @@ import { keyOf, type KubeObject, type ObjectKey, type Resource } from '../../kub
 import { outcomeOf } from '../reconcile/controller.ts';
 import { namespaceAdvice } from '../reconcile/environment.ts';
 import { endingImport } from './import-status.ts';
-import type { Change, ObjectPlan } from './rehearsal.ts';
+import type { Change, ObjectPlan, ReferencePlan } from './rehearsal.ts';
 import type { WorldPlan } from './snapshot.ts';
 
 interface Differences {
+  /** Of the objects that are chosen, those that others reference included. */
   readonly keys: readonly ObjectKey[];
   /** Why the copies of objects that are gone stay. */
   readonly objection: string | undefined;
@@ -30,36 +31,36 @@ export function differencesIn(
   isChosen: ((key: ObjectKey, resource: Resource) => boolean) | undefined,
 ): Differences {
   const objects = plan.objects.filter(({ key, kind }) => isChosen?.(key, kind.resource) ?? true);
+  const chosen = plan.references.filter(
+    ({ seen: { virtual, kind } }) => isChosen?.(keyOf(virtual), kind.virtual) ?? true,
+  );
+  const imports = [...new Set([...chosen, ...importsNamedIn(objects, plan)])];
   return {
-    keys: objects.map(({ key }) => key),
+    keys: [...objects.map(({ key }) => key), ...chosen.map(({ seen }) => keyOf(seen.virtual))],
     objection: plan.objection,
     failed: objects.flatMap(({ kind: { resource }, key, error }) =>
       error === undefined ? [] : [{ resource, key, error, note: closedNamespaceNote(error, plan) }],
     ),
-    ending: endsAbout(objects, plan),
-    changes: isChosen === undefined ? plan.changes : changesAbout(objects, plan),
+    ending: endsAbout(objects, imports),
+    changes: isChosen === undefined ? plan.changes : changesAbout([...objects, ...imports], plan),
   };
 }
 
-/** Their host copies and the imports that they name, as far as they are being deleted. */
+/** The host copies and the imports, as far as they are being deleted. */
 function endsAbout(
   objects: readonly ObjectPlan[],
-  { references }: WorldPlan,
+  imports: readonly ReferencePlan[],
 ): readonly { readonly what: string; readonly object: KubeObject }[] {
   const copies = objects.flatMap(({ kind, decision, seen }) =>
     decision.kind === 'terminating' && seen.host !== undefined
       ? [{ what: `the host copy of ${kind.resource.kind}`, object: seen.host }]
       : [],
   );
-  const named = namesIn(objects);
-  const imports = references.flatMap(({ seen }) => {
-    const ending = endingImport(seen);
-    const { kind } = seen.kind.virtual;
-    return ending !== undefined && named.has(`${kind} ${keyOf(seen.virtual)}`)
-      ? [{ what: `the import of ${kind}`, object: ending }]
-      : [];
+  const ofImports = imports.flatMap(({ seen }) => {
+    const object = endingImport(seen);
+    return object === undefined ? [] : [{ what: `the import of ${seen.kind.virtual.kind}`, object }];
   });
-  return [...copies, ...imports];
+  return [...copies, ...ofImports];
 }
 
 function closedNamespaceNote(error: unknown, { snapshot: { config } }: WorldPlan): string | undefined {
@@ -68,17 +69,21 @@ function closedNamespaceNote(error: unknown, { snapshot: { config } }: WorldPlan
   return isOfNamespace ? warning.note : undefined;
 }
 
-/** Changes of these objects, of their copies, and of the objects that they reference. */
-function changesAbout(objects: readonly ObjectPlan[], plan: WorldPlan): readonly Change[] {
-  const named = namesIn(objects);
-  const references = plan.references.filter(
+function changesAbout(
+  plans: readonly Pick<ObjectPlan, 'changes'>[],
+  { changes }: WorldPlan,
+): readonly Change[] {
+  const about = new Set(plans.flatMap((one) => one.changes));
+  return changes.filter((change) => about.has(change));
+}
+
+/** The objects that these reference. */
+function importsNamedIn(objects: readonly ObjectPlan[], { references }: WorldPlan): readonly ReferencePlan[] {
+  const named = new Set(
+    objects.flatMap((object) => object.references.map((one) => `${one.kind} ${keyOf(one)}`)),
+  );
+  return references.filter(
     ({ seen: { kind, virtual }, isReferenced }) =>
       isReferenced && named.has(`${kind.virtual.kind} ${keyOf(virtual)}`),
   );
-  const about = new Set([...objects, ...references].flatMap(({ changes }) => changes));
-  return plan.changes.filter((change) => about.has(change));
-}
-
-function namesIn(objects: readonly ObjectPlan[]): ReadonlySet<string> {
-  return new Set(objects.flatMap(({ references }) => references.map((one) => `${one.kind} ${keyOf(one)}`)));
 }

@@ -138,10 +138,12 @@ export class LiveSync {
         ? undefined
         : (key, resource) => (names.length === 0 || names.includes(key)) && isOfKindNamed(resource, wanted),
     );
+    const exists = (key: string): boolean =>
+      found.keys.includes(key) || findTarget(plan, { key, isHost: false, kind: wanted }) !== undefined;
     return {
       ...found,
       /** Named, and in neither cluster. */
-      unknown: names.filter((name) => !found.keys.includes(name)).map((name) => describeName(wanted, name)),
+      unknown: names.filter((name) => !exists(name)).map((name) => describeName(wanted, name)),
       /** Copies that this configuration does not update; only of everything. */
       copiesLeft: isEverything ? await copiesLeft({ config, clients: clusters }, () => undefined) : [],
     };

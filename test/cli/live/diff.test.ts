@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { formatChange } from '../../../src/cli/live/diff.ts';
 import { KeptSandbox } from '../../../src/syncer/rehearsal/pipelines.ts';
 import { commandParts } from '../../../src/cli/live/command-parts.ts';
+import { differencesIn } from '../../../src/syncer/rehearsal/differences.ts';
 import { rehearseSnapshot } from '../../../src/syncer/rehearsal/snapshot.ts';
 import { paintFor } from '../../../src/cli/output/terminal.ts';
 import type { JsonValue } from '../../../src/base/json.ts';
@@ -227,6 +228,21 @@ describe('diff', () => {
         expect(await shown(await settled(changed))).toEqual([]);
       }),
       { numRuns: costlyRuns(200) },
+    );
+  });
+
+  test('of a kind has every change of that kind', async () => {
+    await fc.assert(
+      fc.asyncProperty(virtual, others, fc.array(edit, { maxLength: 6 }), async (objects, host, edits) => {
+        const changed = edits.reduce(edited, await settled({ virtual: objects, host }));
+        const plan = await rehearseSnapshot(snapshotOf(changed, CONFIG), { ...commandParts(), sandbox });
+        for (const kind of new Set(plan.changes.map(({ resource }) => resource.kind))) {
+          const isOfKind = ({ resource }: (typeof plan.changes)[number]): boolean => resource.kind === kind;
+          const { changes } = differencesIn(plan, (_, resource) => resource.kind === kind);
+          expect(changes.filter(isOfKind)).toEqual(plan.changes.filter(isOfKind));
+        }
+      }),
+      { numRuns: costlyRuns(100) },
     );
   });
 
