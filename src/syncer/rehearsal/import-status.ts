@@ -15,14 +15,25 @@ import { disablingSetting } from '../kinds/synced-kinds.ts';
 import { outcomeOf } from '../reconcile/controller.ts';
 import { isOptedOut } from '../reconcile/decide.ts';
 import { CONTROLLED_BY } from '../translate/labels.ts';
-import type { StatusFacts } from './object-status.ts';
+import { lastWriteMs, RECENT_MS, type StatusFacts } from './object-status.ts';
 import { isDeletion, isRecreation, problemOf, type ReferencePlan } from './rehearsal.ts';
-import { held, heldBack, quotedKey, sentenceOf, statusAs, type SyncStatus } from './sync-status.ts';
+import {
+  held,
+  heldBack,
+  quotedKey,
+  sentenceOf,
+  statusAs,
+  type ReportedEvent,
+  type SyncStatus,
+} from './sync-status.ts';
 
-export function statusOfImport(
-  plan: ReferencePlan,
-  facts: Pick<StatusFacts, 'fleetNote' | 'runsOther' | 'objection' | 'namespaceAdvice'>,
-): SyncStatus {
+/** `events`: about this import. */
+export type ImportFacts = Pick<
+  StatusFacts,
+  'fleetNote' | 'runsOther' | 'objection' | 'namespaceAdvice' | 'events' | 'nowMs'
+>;
+
+export function statusOfImport(plan: ReferencePlan, facts: ImportFacts): SyncStatus {
   const { seen, isReferenced, decision, changes, error } = plan;
   const { objection } = facts;
   const { kind, virtual } = seen;
@@ -43,6 +54,11 @@ export function statusOfImport(
     return statusAs('terminating', 'Terminating', sentence);
   }
   if (changes.length > 0) {
+    const told = reportedOf(plan, facts);
+    if (told !== undefined) {
+      const state = told.reason === 'Contested' ? 'contested' : 'failed';
+      return statusAs(state, told.reason, `${what} is not in sync: ${sentenceOf(told.note)}`);
+    }
     const reason = changes.map((change) => change.reason).join(', ');
     const verb = changes.some(isRecreation)
       ? 'deleted and created again'
@@ -68,6 +84,18 @@ export function statusOfImport(
       return notImported(what, { seen, decision });
   }
 }
+
+/** Why the daemon has not written what differs. What admission makes of a copy is reported once, and stays like that. */
+function reportedOf({ seen }: ReferencePlan, { events, nowMs }: ImportFacts): ReportedEvent | undefined {
+  const writtenMs = lastWriteMs([...seen.ours, seen.imported]);
+  return events.find(({ reason, note, lastMs }) => {
+    const isRecent = nowMs - lastMs < RECENT_MS;
+    if (reason === 'Contested') return isRecent || IS_ALTERED.test(note);
+    return reason === 'SyncError' && isRecent && lastMs > writtenMs;
+  });
+}
+
+const IS_ALTERED = /'s admission: /u;
 
 function importFailed(what: string, error: unknown, advice: string): SyncStatus {
   const { reason, note } = outcomeOf(error, 0, advice).warning ?? {

@@ -10,7 +10,6 @@ import {
   NAMESPACES,
   printKindName,
   type KindName,
-  type KubeObject,
   type NamespacedName,
 } from '../../kube/object.ts';
 import { ignoreNotFound } from '../../kube/status-error.ts';
@@ -35,9 +34,16 @@ import { kindProblem, wantedKind } from './kind-names.ts';
 import { factsOf } from './object-status.ts';
 import type { ObjectPlan } from './rehearsal.ts';
 import { readEvents } from './reported-events.ts';
-import { planWorld, rehearseSnapshot, takeSnapshot, type CommandParts, type Snapshot } from './snapshot.ts';
+import {
+  planWorld,
+  rehearseSnapshot,
+  takeSnapshot,
+  type CommandParts,
+  type Snapshot,
+  type WorldPlan,
+} from './snapshot.ts';
 import { StageRecorder, writesOf, type Stages } from './stages.ts';
-import { rowOf, rowsOf, type ObjectRow } from './status-rows.ts';
+import { eventsOfImport, referrersIn, rowOf, rowsOf, type ObjectRow, type Target } from './status-rows.ts';
 import type { DaemonState, LeaseState, ReportedEvent } from './sync-status.ts';
 
 interface LiveParts extends ConnectOptions, CommandParts {
@@ -111,10 +117,9 @@ export class LiveSync {
         : 'exists neither in the virtual cluster nor on the host';
       throw new TerminalError(`${describeName(wanted, key)} ${where}`);
     }
-    const virtual = target.kind === 'object' ? target.plan.seen.virtual : undefined;
     const nowMs = systemClock.now();
     const daemon = await this.readDaemon(nowMs);
-    const events = await eventsAbout(virtual, this.#connection);
+    const events = await eventsAbout(target, plan, this.#connection);
     const facts = { ...factsOf(plan, { ...daemon, nowMs }), events, missingRights: missing };
     return {
       ...rowOf(target, facts, config),
@@ -218,12 +223,18 @@ interface Unreadable {
 }
 
 async function eventsAbout(
-  object: KubeObject | undefined,
+  target: Target,
+  plan: WorldPlan,
   { clusters }: Connection,
 ): Promise<readonly ReportedEvent[]> {
-  const { uid, namespace } = object?.metadata ?? {};
-  if (uid === undefined) return [];
-  return (await readEvents(clusters.virtual, namespace)).get(uid) ?? [];
+  if (target.kind === 'other') return [];
+  if (target.kind === 'object') {
+    const { uid, namespace } = target.plan.seen.virtual?.metadata ?? {};
+    return uid === undefined ? [] : ((await readEvents(clusters.virtual, namespace)).get(uid) ?? []);
+  }
+  const all = await readEvents(clusters.virtual);
+  const events = referrersIn(plan)(target.plan).flatMap(({ metadata }) => all.get(metadata.uid ?? '') ?? []);
+  return eventsOfImport(target.plan, events);
 }
 
 /** Rights that the daemon needs and that the user of this command does not have. */

@@ -1,7 +1,7 @@
 /** Why an object is, or is not, in sync. Pure. */
 
 import { InvariantError, messageOf, PatchError, patchErrorLine } from '../../base/errors.ts';
-import { ENDPOINT_SLICES, ENDPOINTS, keyOf, objectKey } from '../../kube/object.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, keyOf, objectKey, type KubeObject } from '../../kube/object.ts';
 import { isWait, type WarningReason } from '../reconcile/controller.ts';
 import { isNamespaceGone } from '../../kube/status-error.ts';
 import { describeNamespaceEnd, describeTermination } from '../../kube/termination.ts';
@@ -51,7 +51,7 @@ export interface StatusFacts extends DaemonFacts {
 }
 
 /** An older Event of the daemon is obsolete: delays end after five minutes, streaks after ten. */
-const RECENT_MS = 10 * 60_000;
+export const RECENT_MS = 10 * 60_000;
 
 /** What the status of every object of a plan depends on. */
 export function factsOf(
@@ -219,13 +219,14 @@ const OF_THE_MOMENT = /quarantin|\((?:timeout|memory|killed)\)/;
 /** With the Events that are later than the last success alone: what failed before is over. */
 function current(facts: StatusFacts, plan: ObjectPlan): StatusFacts {
   const succeeded = facts.events.filter(({ reason }) => ['Synced', 'TakenOver'].includes(reason));
-  const succeededMs = Math.max(lastWriteMs(plan), ...succeeded.map(({ lastMs }) => lastMs));
+  const { host, virtual } = plan.seen;
+  const succeededMs = Math.max(lastWriteMs([host, virtual]), ...succeeded.map(({ lastMs }) => lastMs));
   return { ...facts, events: facts.events.filter(({ lastMs }) => lastMs > succeededMs) };
 }
 
-/** Of this program, to either side; managedFields have whole seconds. */
-function lastWriteMs({ seen: { host, virtual } }: ObjectPlan): number {
-  const written = [host, virtual].flatMap((object) => object?.metadata.managedFields ?? []);
+/** Of this program, to any of them; managedFields have whole seconds. */
+export function lastWriteMs(objects: readonly (KubeObject | undefined)[]): number {
+  const written = objects.flatMap((object) => object?.metadata.managedFields ?? []);
   const times = written.flatMap(({ manager, time = '' }) =>
     manager === FIELD_MANAGER ? [Date.parse(time) + 999] : [],
   );

@@ -1,12 +1,13 @@
 /** What a list of the state of a sync says of each object: its names on both sides, its state, its address, its last change. */
 
-import { parseKey, type KubeObject, type NamespacedName, type StringMap } from '../../kube/object.ts';
+import { keyOf, parseKey, type KubeObject, type NamespacedName, type StringMap } from '../../kube/object.ts';
 import type { Config } from '../config/config.ts';
 import type { CopyAddress } from '../kinds/kind.ts';
+import { describeReference } from '../references/referenced-kind.ts';
 import { FIELD_MANAGER } from '../translate/bookkeeping.ts';
-import { statusOfImport, statusOfOther, type OtherObject } from './import-status.ts';
+import { statusOfImport, statusOfOther, type ImportFacts, type OtherObject } from './import-status.ts';
 import { addressOf, factsOf, statusOf, type StatusFacts } from './object-status.ts';
-import type { DaemonFacts, SyncStatus } from './sync-status.ts';
+import type { DaemonFacts, ReportedEvent, SyncStatus } from './sync-status.ts';
 import type { ObjectPlan, ReferencePlan } from './rehearsal.ts';
 import type { ReportedEvents } from './reported-events.ts';
 import type { WorldPlan } from './snapshot.ts';
@@ -45,7 +46,36 @@ export function rowsOf(plan: WorldPlan, reports: StatusReports): StatusRow[] {
   const objects = plan.objects.map((one) =>
     objectRow(one, { ...facts, events: eventsOf(one.seen.virtual?.metadata.uid) }),
   );
-  return [...objects, ...plan.references.map((one) => importRow(one, facts))];
+  const referrers = referrersIn(plan);
+  const imports = plan.references.map((one) => {
+    const events = referrers(one).flatMap(({ metadata }) => eventsOf(metadata.uid));
+    return importRow(one, { ...facts, events: eventsOfImport(one, events) });
+  });
+  return [...objects, ...imports];
+}
+
+/** The virtual objects that name an import: the daemon reports there what becomes of it. */
+export function referrersIn({ objects }: WorldPlan): (plan: ReferencePlan) => readonly KubeObject[] {
+  const byReference = new Map<string, KubeObject[]>();
+  for (const {
+    references,
+    seen: { virtual },
+  } of objects) {
+    if (virtual === undefined) continue;
+    for (const one of references)
+      byReference.getOrInsertComputed(`${one.kind} ${keyOf(one)}`, () => []).push(virtual);
+  }
+  return ({ seen: { kind, virtual } }) => byReference.get(`${kind.virtual.kind} ${keyOf(virtual)}`) ?? [];
+}
+
+/** Of the Events on its referrers those that name it, on one of the two sides. */
+export function eventsOfImport(
+  { seen: { kind, virtual }, decision: { name = virtual } }: ReferencePlan,
+  events: readonly ReportedEvent[],
+): readonly ReportedEvent[] {
+  const names = [describeReference(kind, virtual), JSON.stringify(name.name)];
+  const own = events.filter(({ note }) => names.some((text) => note.includes(text)));
+  return own.toSorted((a, b) => b.lastMs - a.lastMs);
 }
 
 function objectRow(plan: ObjectPlan, facts: StatusFacts): StatusRow {
@@ -62,7 +92,7 @@ function objectRow(plan: ObjectPlan, facts: StatusFacts): StatusRow {
   };
 }
 
-function importRow(plan: ReferencePlan, facts: Parameters<typeof statusOfImport>[1]): StatusRow {
+function importRow(plan: ReferencePlan, facts: ImportFacts): StatusRow {
   const { seen, decision } = plan;
   const { kind, virtual } = seen;
   const there = seen.object ?? seen.imported;

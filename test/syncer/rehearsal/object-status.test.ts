@@ -529,7 +529,13 @@ async function statusIn({
   const target = findTarget(plan, { key, isHost, kind: kind === undefined ? undefined : knownKind(kind) });
   if (target === undefined) return undefined;
   if (target.kind === 'import')
-    return statusOfImport(target.plan, { runsOther: false, namespaceAdvice: namespaceAdvice(loaded) });
+    return statusOfImport(target.plan, {
+      nowMs: NOW,
+      events: [],
+      runsOther: false,
+      namespaceAdvice: namespaceAdvice(loaded),
+      ...facts,
+    });
   if (target.kind === 'other') return statusOfOther(target, loaded);
   return statusOf(target.plan, {
     nowMs: NOW,

@@ -3,10 +3,28 @@
 import { describe, expect, test } from 'vitest';
 import { commandParts } from '../../../src/cli/live/command-parts.ts';
 import { rehearseSnapshot } from '../../../src/syncer/rehearsal/snapshot.ts';
+import { alteredNote, contestedNote } from '../../../src/syncer/references/reference-notices.ts';
+import { hostNameShort } from '../../../src/syncer/translate/names.ts';
 import { rowsOf, type StatusReports, type StatusRow } from '../../../src/syncer/rehearsal/status-rows.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
-import { configOf, snapshotOf, type MemoryClusters } from '../../cli/live/memory-clusters.ts';
-import { ALL_KINDS, configWith, event, NOW, object, service, sliceOf, web } from './status-fixtures.ts';
+import {
+  applied,
+  configOf,
+  snapshotOf,
+  stored,
+  type MemoryClusters,
+} from '../../cli/live/memory-clusters.ts';
+import {
+  ALL_KINDS,
+  configWith,
+  event,
+  NOW,
+  object,
+  service,
+  sliceOf,
+  web,
+  writtenAt,
+} from './status-fixtures.ts';
 
 async function rows(
   clusters: MemoryClusters,
@@ -50,6 +68,44 @@ describe('the rows', () => {
       ['one', 'no host copy'],
       ['other', 'Contested'],
     ]);
+  });
+});
+
+describe('an import that differs', () => {
+  const secret = object('Secret', 'shop/password', { type: 'Opaque', data: { a: 'YQ==' } });
+  const referrer = web({ secret: 'password' });
+  const edited = (one: KubeObject): KubeObject =>
+    one.kind === 'Secret'
+      ? {
+          ...stored({ ...one, data: {} }, one),
+          metadata: { ...one.metadata, managedFields: [writtenAt(NOW - 120_000)] },
+        }
+      : one;
+  const [seen, other] = ['password', 'other'].map((name) => ({
+    kind: { virtual: { kind: 'Secret' } },
+    virtual: { namespace: 'shop', name },
+  })) as [Parameters<typeof contestedNote>[0], Parameters<typeof contestedNote>[0]]; // what a note is made of
+  const refused = `secrets "${hostNameShort('password', 'shop', 'vc')}" is forbidden: exceeded quota`;
+
+  test.each([
+    ['has another writer', 'Contested', contestedNote(seen, 2000), 60_000, 'contested'],
+    ['had another writer long ago', 'Contested', contestedNote(seen, 2000), 3_000_000, 'pending'],
+    ['is changed by admission', 'Contested', alteredNote(seen, 'host', ['data.a']), 3_000_000, 'contested'],
+    ['is refused by the host', 'SyncError', `Writing failed: ${refused}`, 60_000, 'failed'],
+    ['was refused before the last write', 'SyncError', `Writing failed: ${refused}`, 180_000, 'pending'],
+    ['is beside a contested one', 'Contested', contestedNote(other, 2000), 60_000, 'pending'],
+    ['is only imported', 'ReferenceImported', 'Secret "shop/password" is imported.', 60_000, 'pending'],
+  ])('and %s', async (_what, reason, note, agoMs, state) => {
+    const config = configOf(configWith());
+    const before = { virtual: [secret, referrer], host: [] };
+    const { changes } = await rehearseSnapshot(snapshotOf(before, config), commandParts());
+    const { virtual, host } = applied(before, changes);
+    const told = { ...event(reason, note), lastMs: NOW - agoMs };
+    const events = new Map([[referrer.metadata.uid ?? '', [told]]]);
+    const found = await rows({ virtual, host: host.map(edited) }, { events });
+    const row = found.find(({ kind }) => kind === 'Secret');
+    expect(row?.status.state).toBe(state);
+    if (state !== 'pending') expect(row?.status.sentence).toContain(note.slice(1).replace(/\.$/u, ''));
   });
 });
 
