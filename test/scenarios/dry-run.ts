@@ -5,7 +5,7 @@ import type { ProxiedRequest } from './api-proxy.ts';
 import { slice, whenSlice } from './endpoint-slices.ts';
 import { eventually } from '../support/eventually.ts';
 import { endpoints, service } from './objects.ts';
-import { importedTo, named, NOTES, referencePatches, secret, short } from './reference-objects.ts';
+import { configMap, importedTo, named, NOTES, referencePatches, secret, short } from './reference-objects.ts';
 import { plain, whenService } from './services.ts';
 import type { NewWorld, World } from './world.ts';
 
@@ -89,6 +89,30 @@ export function dryRunScenarios(newWorld: NewWorld): void {
   });
 
   describe('a dry run with --once', () => {
+    test.for(['virtual', 'host'] as const)(
+      'shows of an import from the %s cluster what differs, and no more',
+      async (source, { expect }) => {
+        await using world = await newWorld();
+        const config = referencePatches();
+        const before = await world.startSync({ config });
+        const place = source === 'virtual' ? 'default' : world.hostNamespace;
+        const settings = configMap(`${place}/cfg`, { same: '1', new: '1', gone: '1' });
+        await world[source].create('ConfigMap', settings);
+        await world.virtual.create('Endpoints', named('default/web', { config: 'cfg' }));
+        if (source === 'virtual') await importedTo(world, 'ConfigMap', 'default/cfg');
+        else await world.virtual.when('ConfigMap', ['default', 'cfg']);
+        await world.settle(before);
+        await before.stop();
+        await world[source].merge('ConfigMap', [place, 'cfg'], { data: { new: '2', gone: null } });
+        const daemon = await world.spawnDaemon({ args: ONCE, config });
+        expect(await daemon.exited).toEqual({ code: 1, signal: null });
+        const lines = daemon.log.filter(({ msg }) => msg === 'would write');
+        expect(lines.map(({ verb, kind, diff }) => [verb, kind, diff])).toEqual([
+          ['update', 'ConfigMap', ['- data.gone: "1"', '- data.new: "1"', '+ data.new: "2"']],
+        ]);
+      },
+    );
+
     test('exits with 0 if there is nothing to do', async ({ expect }) => {
       await using world = await newWorld();
       const config = referencePatches();

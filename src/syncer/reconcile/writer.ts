@@ -32,7 +32,7 @@ type WrittenCache = Pick<Informer, 'observeWrite' | 'observeDelete' | 'observeRe
 export interface WriterOptions {
   client: ClusterClient;
   resource: Resource;
-  cache: WrittenCache & Partial<Pick<Informer, 'get' | 'newestVersion' | 'mayBeRestored' | 'confirms'>>;
+  cache: WrittenCache & Partial<Pick<Informer, 'newestVersion' | 'mayBeRestored' | 'confirms'>>;
   /** The cache publishes deletions by this writer, for keys that depend on the deleted object. Default: false. */
   publishesDeletions?: boolean;
   inFlight: Semaphore;
@@ -113,13 +113,15 @@ interface Intent {
 }
 
 function createSender(options: WriterOptions) {
-  const { client, resource, cache, inFlight, dryRun, logger, metrics, listener } = options;
+  const { client, resource, inFlight, dryRun, logger, metrics, listener } = options;
   return async <T>(intent: Intent, request: () => Promise<T>): Promise<T | undefined> => {
     const { verb, key, reason } = intent;
     const { cluster } = client;
     const { group, kind } = resource;
     if (dryRun !== undefined) {
-      const before = cache.get?.(key);
+      // A cache may hold metadata only.
+      const before =
+        verb === 'create' ? undefined : await ignoreNotFound(client.get(resource, parseKey(key)));
       const result = await inFlight.run(request);
       const after = verb === 'delete' ? undefined : (result as KubeObject); // other verbs return the object
       dryRun.planned({ cluster, group, kind, key, action: verb, reason }, before, after);
