@@ -124,6 +124,8 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
         await world.settle(daemon);
       }
       expect(await world.whenEvent('default/web', 'Contested')).toContain('default/s');
+      const [logged] = daemon.log.filter(({ outcome }) => outcome === 'contested');
+      expect(logged?.['note']).toContain('default/s');
     });
 
     test('a write whose response is lost happens exactly once', async ({ expect }) => {

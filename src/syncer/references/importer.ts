@@ -30,7 +30,7 @@ import {
   type DriftVerdict,
   type RecreationDelays,
 } from '../reconcile/guards.ts';
-import { again, later, type ReconcileResult } from '../reconcile/left.ts';
+import { again, later, type ReconcileResult, type Wait } from '../reconcile/left.ts';
 import { changedPaths } from '../reconcile/object-diff.ts';
 import { describeTermination } from '../../kube/termination.ts';
 import { isSameVersion, ObjectState } from '../reconcile/object-state.ts';
@@ -494,8 +494,9 @@ export class Importer {
   }
 
   #waitWhileContested({ id, seen }: ImportJob, { waitMs, isReportable }: DriftVerdict): ReconcileResult {
-    if (isReportable) this.#options.notices.alert(id, 'Contested', contestedNote(seen, waitMs));
-    return contested(waitMs);
+    const note = contestedNote(seen, waitMs);
+    if (isReportable) this.#options.notices.alert(id, 'Contested', note);
+    return { ...contested(waitMs), note };
   }
 
   /** `stored`: what the API server has made of the copy, which stays like that until its source changes; undefined in a dry run. */
@@ -548,7 +549,7 @@ function noteOfEnd(copy: KubeObject): string {
 /** The cache is behind the API server; the event usually arrives sooner. */
 const REQUEUE_AFTER_MS = 500;
 
-function contested(waitMs: number): ReconcileResult {
+function contested(waitMs: number): Wait {
   const left = later('another writer keeps overwriting what was written', waitMs);
   return { outcome: 'contested', reason: 'Contested', left };
 }
