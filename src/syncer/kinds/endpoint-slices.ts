@@ -131,7 +131,7 @@ export const endpointSliceFields: KnownFields = {
         ...scalars('hostname nodeName zone'),
         addresses: { '*': 'value' },
         conditions: scalars('ready serving terminating'),
-        hints: 'any',
+        hints: { forNodes: { '*': scalars('name') }, forZones: { '*': scalars('name') } },
         targetRef: REFERENCE_FIELDS,
       },
     },
