@@ -119,10 +119,12 @@ function createSender(options: WriterOptions) {
     const { cluster } = client;
     const { group, kind } = resource;
     if (dryRun !== undefined) {
-      // A cache may hold metadata only.
-      const before =
-        verb === 'create' ? undefined : await ignoreNotFound(client.get(resource, parseKey(key)));
-      const result = await inFlight.run(request);
+      const isNew = verb === 'create';
+      const [before, result] = await inFlight.run(async () => [
+        // A cache may hold metadata only.
+        isNew ? undefined : await ignoreNotFound(client.get(resource, parseKey(key))),
+        await request(),
+      ]);
       const after = verb === 'delete' ? undefined : (result as KubeObject); // other verbs return the object
       dryRun.planned({ cluster, group, kind, key, action: verb, reason }, before, after);
       return undefined;
