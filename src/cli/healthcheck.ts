@@ -1,6 +1,6 @@
 /** `healthcheck`: waits until a daemon is ready and runs a configuration. For `helm test`, because a changed ConfigMap reaches a Pod a minute later. */
 
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { sleep, systemClock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import { configurationHash } from '../syncer/config/config.ts';
@@ -21,9 +21,18 @@ interface HealthOptions {
 export function define(command: Command, exitWith: ExitWith): void {
   addConfigOptions(command, ['name']);
   command
-    .option('--url <url>', 'where the daemon serves /readyz and /metrics', 'http://127.0.0.1:8080')
+    .addOption(
+      new Option('--url <url>', 'where the daemon serves /readyz and /metrics')
+        .argParser(httpUrl)
+        .default('http://127.0.0.1:8080'),
+    )
     .addOption(new Option('--timeout <duration>', 'how long to wait').argParser(secondsIn).default(180, '3m'))
     .action((options: HealthOptions) => exitWith(() => run(command, options)));
+}
+
+function httpUrl(text: string): string {
+  if (/^https?:\/\//u.test(text) && URL.canParse(text)) return text;
+  throw new InvalidArgumentError('It must be an http:// or https:// URL such as http://127.0.0.1:8080.');
 }
 
 async function run(command: Command, { url, timeout }: HealthOptions): Promise<number> {
@@ -32,7 +41,7 @@ async function run(command: Command, { url, timeout }: HealthOptions): Promise<n
   const signal = AbortSignal.timeout(timeout * 1000);
   for (;;) {
     const problem = await problemAt(url, hash).catch(
-      (error: unknown) => `does not respond: ${messageOf(error)}`,
+      (error: unknown) => `does not respond: ${messageOf(causeOf(error)).trim()}`,
     );
     if (problem === undefined) return 0;
     if (signal.aborted) {
@@ -59,4 +68,10 @@ async function problemAt(url: string, hash: string): Promise<string | undefined>
 async function read(url: string): Promise<{ readonly isOk: boolean; readonly text: string }> {
   const response = await fetch(url, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
   return { isOk: response.ok, text: await response.text() };
+}
+
+/** Of an error of `fetch`, whose own message is `fetch failed`. If several addresses were tried, the first one stands for all. */
+function causeOf(error: unknown): unknown {
+  if (error instanceof AggregateError) return causeOf(error.errors[0]);
+  return error instanceof Error && error.cause !== undefined ? causeOf(error.cause) : error;
 }

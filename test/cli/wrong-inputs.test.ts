@@ -142,7 +142,7 @@ const COMMANDS: readonly string[] = [
   'patch --config CONFIG -f OBJECT',
   'eval 1',
   'migrate --name a --vcluster-config VALUES',
-  'healthcheck --config CONFIG --timeout 1ms --url http://127.0.0.1:1',
+  'healthcheck --config CONFIG --timeout 0 --url http://127.0.0.1:1',
   ...['list', 'get a', 'rotate a', 'revoke a', 'create', 'token'].map(
     (command) => `keys ${command} --server https://127.0.0.1:1 --token x`,
   ),
@@ -278,12 +278,31 @@ describe('a server that is no API server', () => {
     expect(await problemsWith(argsOf(`${line} --config CONFIG`, { CONFIG: config }))).toEqual([]);
   });
 
-  test.each(['keys list --token x --server URL', 'healthcheck --config CONFIG --timeout 1ms --url URL'])(
+  test.each(['keys list --token x --server URL', 'healthcheck --config CONFIG --timeout 0 --url URL'])(
     '%s',
     async (line) => {
       expect(await problemsWith(argsOf(line, { URL: url }))).toEqual([]);
     },
   );
+
+  test('healthcheck says why there is no response', async () => {
+    const closed = createServer().listen(0, '127.0.0.1');
+    await once(closed, 'listening');
+    const { port } = closed.address() as AddressInfo;
+    closed.close();
+    await once(closed, 'close');
+    const causes = [
+      [`http://127.0.0.1:${port}`, /: connect ECONNREFUSED/u, 1],
+      [url.replace('http:', 'https:'), /: .*wrong version number/u, 1],
+      ['127.0.0.1:8080', /--url.*must be an http/u, 2],
+    ] as const;
+    for (const [at, cause, code] of causes) {
+      const ended = await capturedRun(
+        argsOf('healthcheck --config CONFIG --timeout 0 --url URL', { URL: at }),
+      );
+      expect([ended.code, ended.err]).toEqual([code, expect.stringMatching(cause)]);
+    }
+  });
 
   test.each([...LIVE, 'migrate'])('%s --vcluster', async (line) => {
     const host = join(folder, '1.kubeconfig');
