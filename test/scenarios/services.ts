@@ -243,7 +243,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       await whenService(world, key, (one) => specOf(one)['externalName'] === 'db2.example.com');
     });
 
-    // Of such a Service, a watch of a kube-apiserver shows internalTrafficPolicy, and no other response does.
+    // Of such a Service, a running watch of a kube-apiserver shows internalTrafficPolicy, and a read does not.
     test('that become ExternalName are written once', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/becoming`;

@@ -375,7 +375,7 @@ function storedSpec(spec: JsonObject): JsonObject {
     sessionAffinity: 'None',
     ...stored,
     ...(publishNotReadyAddresses === true ? { publishNotReadyAddresses } : {}),
-    // A watch shows the one of an ExternalName, and no other response does.
+    // A running watch shows the one of an ExternalName, and a read does not.
     ...(internalTrafficPolicy && isOfType('internalTrafficPolicy', spec) ? { internalTrafficPolicy } : {}),
     ...(ports.length > 0 ? { ports } : {}),
   };
