@@ -225,6 +225,8 @@ class Recorder implements SyncListener {
   writes = 0;
   readonly #input: RehearsalInput;
   readonly #objects = new Map<string, Omit<ObjectPlan, 'events' | 'references' | 'changes'>>();
+  /** Those that had their host object, or were to write it, at any time: what refuses one may go. */
+  readonly #holders = new Set<string>();
   readonly #references = new Map<string, readonly TranslatedReference[]>();
   readonly #referenced = new Map<string, Omit<ReferencePlan, 'changes'>>();
   readonly #reasons = new Map<string, string>();
@@ -250,6 +252,7 @@ class Recorder implements SyncListener {
     if (seen.virtual === undefined && seen.host === undefined && seen.strays.length === 0) return;
     const id = `${kind.resource.plural} ${seen.key}`;
     const first = this.#objects.get(id) ?? { seen, decision };
+    if (isCopyOf(seen) || !['ignore', 'refuse'].includes(decision.kind)) this.#holders.add(id);
     this.#objects.set(id, { key: seen.key, kind, seen: first.seen, decision: first.decision, ...attempt });
     this.#input.progress?.(this.#objects.size);
   }
@@ -329,7 +332,7 @@ class Recorder implements SyncListener {
         ...plan,
         events: events.get(id) ?? [],
         references: this.#references.get(id) ?? [],
-        changes: at(placesOfObject(plan)),
+        changes: at(placesOfObject(plan, this.#holders.has(id))),
       };
     });
     return {
@@ -360,19 +363,15 @@ class Recorder implements SyncListener {
 
 type Changes = ReadonlyMap<string, Change>;
 
-/** Another object may write the host object of one that is refused. */
-function placesOfObject({
-  kind: { resource },
-  key,
-  seen,
-  decision,
-}: Pick<ObjectPlan, 'kind' | 'key' | 'seen' | 'decision'>): string[] {
-  const { target, strays } = seen;
-  const hasTarget = isCopyOf(seen) || !['ignore', 'refuse'].includes(decision.kind);
+/** `isHolder`: another object may write the host object of one that is refused. */
+function placesOfObject(
+  { kind: { resource }, key, seen: { target, strays } }: Pick<ObjectPlan, 'kind' | 'key' | 'seen'>,
+  isHolder: boolean,
+): string[] {
   return [
     ...strays.map((stray) => changeId('host', resource, objectKey(stray))),
     changeId('virtual', resource, key),
-    ...(hasTarget && target !== undefined ? [changeId('host', resource, keyOf(target))] : []),
+    ...(isHolder && target !== undefined ? [changeId('host', resource, keyOf(target))] : []),
   ];
 }
 
