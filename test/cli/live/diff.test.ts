@@ -13,6 +13,7 @@ import type { KubeObject, StringMap } from '../../../src/kube/object.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import { applied, configOf, snapshotOf, stored, type MemoryClusters } from './memory-clusters.ts';
 import { costlyRuns } from '../../support/costly-runs.ts';
+import { object } from '../../syncer/rehearsal/status-fixtures.ts';
 
 const CONFIG = configOf(`sync:
   toHost:
@@ -187,36 +188,18 @@ const edit: fc.Arbitrary<Edit> = fc.record({
   isAllocation: fc.boolean(),
 });
 
-function bare(
-  apiVersion: string,
-  kind: string,
-  [namespace, name, uid]: readonly string[],
-  more: object,
-): KubeObject {
-  return {
-    apiVersion,
-    kind,
-    metadata: { namespace, name, uid, resourceVersion: '1', ...more },
-  } as KubeObject; // whole
-}
-
 const SLICE = { addressType: 'IPv4', endpoints: [{ addresses: ['10.0.0.1'] }], ports: [{ port: 80 }] };
 
+function sliceIn(key: string, service: string): KubeObject {
+  const labels = { 'kubernetes.io/service-name': service };
+  return object('EndpointSlice', key, { apiVersion: 'discovery.k8s.io/v1', ...SLICE }, { labels });
+}
+
 /** The Service in front of the slice has the host name of another one, which goes. */
-const REFUSED_AT_FIRST: KubeObject[] = [
-  {
-    ...bare('v1', 'Service', ['c', 'a-x-b', 's'], {}),
-    spec: { clusterIP: 'None', ports: [{ port: 80 }] },
-  },
-  ...[
-    ['b-x-c', 'a', 'own', 'a'],
-    ['c', 'a', 'other', 'a-x-b'],
-  ].map((at) => ({
-    ...bare('discovery.k8s.io/v1', 'EndpointSlice', at, {
-      labels: { 'kubernetes.io/service-name': at[3] },
-    }),
-    ...SLICE,
-  })),
+const REFUSED_AT_FIRST = [
+  object('Service', 'c/a-x-b', { spec: { clusterIP: 'None', ports: [{ port: 80 }] } }),
+  sliceIn('b-x-c/a', 'a'),
+  sliceIn('c/a', 'a-x-b'),
 ];
 const FIRST_DELETED: Edit = {
   side: 'virtual',
