@@ -55,6 +55,8 @@ export const ALTERED = 'the host has changed what was written';
 
 /** Another syncer copies a record back within moments of its write. */
 const RECORDS_MAX = 4;
+/** Longer than another syncer takes to copy back what it has seen before a record was replaced. */
+const REPLACED_MS = 10_000;
 
 export class ObjectState {
   /** Undefined: this process has not synced the pair, or its versions may have other content after a restore. */
@@ -68,6 +70,8 @@ export class ObjectState {
   lastSynced: LastSync | undefined;
   /** Hashes of the records that this process has replaced on the copy, the last one at the end. */
   formerRecords: readonly string[] = [];
+  /** The last one of them, for as long as a value of it may come back without it. */
+  replaced: { readonly record: string; readonly atMs: number } | undefined;
   /** What the last sync has left to do; undefined: nothing. */
   left: Left | undefined;
   contest: Contest | undefined;
@@ -135,23 +139,27 @@ export class ObjectState {
     return this.synced !== undefined && this.synced.host.metadata.uid === host.metadata.uid;
   }
 
-  lastSync({ metadata: { uid } }: KubeObject): Pick<MergeMemory, 'agreed' | 'records' | 'formerRecords'> {
-    const { lastSynced: last, formerRecords } = this;
-    if (last === undefined || last.uid !== uid) return { agreed: undefined };
-    return { agreed: last.agreed, records: last.records, formerRecords };
+  lastSync(virtual: KubeObject, nowMs: number): Omit<MergeMemory, 'restoresEchoes' | 'held'> {
+    const last = lastSyncOf(this, virtual);
+    if (last === undefined) return { agreed: undefined };
+    const { agreed, records } = last;
+    const { formerRecords, replaced } = this;
+    const isRecent = replaced !== undefined && nowMs - replaced.atMs < REPLACED_MS;
+    return { agreed, records, formerRecords, replacedRecord: isRecent ? replaced.record : undefined };
   }
 
   /** Of the copy, before the pair is written: if that fails, the next attempt may find the copy without what this record proves. */
   noteRecord(virtual: KubeObject, record: string | undefined): void {
-    const { agreed, records = [] } = this.lastSync(virtual);
+    const { agreed, records = [] } = lastSyncOf(this, virtual) ?? {};
     if (record === undefined || record === records[0]) return;
     const others = records.filter((one) => one !== record);
     setLastSync(this, virtual, { agreed, records: [record, ...others].slice(0, RECORDS_MAX) });
   }
 
-  /** `record`: of the copy that is about to be written; undefined: another syncer has removed it with a change of the virtual object. */
-  noteReplaced(record = this.lastSynced?.records[0]): void {
+  /** `record`: of the copy that is about to get another one; undefined: another syncer has removed it with a change of the virtual object. */
+  noteReplaced(atMs: number, record = this.lastSynced?.records[0]): void {
     if (record === undefined) return;
+    this.replaced = { record, atMs };
     const hash = shortHash(record);
     const others = this.formerRecords.filter((one) => one !== hash);
     this.formerRecords = [...others, hash].slice(-RECORDS_MAX);
@@ -163,7 +171,7 @@ export class ObjectState {
     { service, isUnserved }: Pick<Observation, 'service' | 'isUnserved'>,
     isEchoed: boolean,
   ): void {
-    const { agreed, records = [] } = this.lastSync(virtual);
+    const { agreed, records = [] } = lastSyncOf(this, virtual) ?? {};
     const record = recordOf(host);
     const serviceVersion = service?.metadata.resourceVersion ?? '';
     this.synced = { virtual, host, serviceVersion, isUnserved, renewals: this.renewalsSeen };
@@ -199,12 +207,17 @@ export class ObjectState {
   }
 }
 
+function lastSyncOf({ lastSynced }: ObjectState, { metadata: { uid } }: KubeObject): LastSync | undefined {
+  return lastSynced?.uid === uid ? lastSynced : undefined;
+}
+
 function setLastSync(
   state: ObjectState,
   { metadata: { uid } }: KubeObject,
   last: Pick<LastSync, 'agreed' | 'records'>,
 ): void {
-  if (state.lastSynced !== undefined && state.lastSynced.uid !== uid) state.formerRecords = [];
+  if (state.lastSynced !== undefined && state.lastSynced.uid !== uid)
+    Object.assign(state, { formerRecords: [], replaced: undefined });
   state.lastSynced = { uid, ...last };
 }
 
@@ -252,9 +265,9 @@ export class ObjectStates {
 
   /** There is no copy of ours. What another syncer has copied back from the last one is no change of the user still. */
   release(key: ObjectKey): void {
-    const { lastSynced, formerRecords } = this.of(key);
+    const { lastSynced, formerRecords, replaced } = this.of(key);
     this.forget(key);
-    Object.assign(this.of(key), { lastSynced, formerRecords });
+    Object.assign(this.of(key), { lastSynced, formerRecords, replaced });
   }
 
   /** There is neither a virtual object nor a copy of ours. */

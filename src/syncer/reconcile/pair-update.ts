@@ -127,7 +127,7 @@ function mergedCopy(
   const { key, host } = seen;
   const state = sync.states.of(key);
   return sync.forge.merged(seen, state.arrivals.of(recordOf(host)), {
-    ...state.lastSync(seen.virtual),
+    ...state.lastSync(seen.virtual, sync.nowMs()),
     restoresEchoes: correctionWaitMs(state.contest, sync.nowMs()) === 0,
     held: new Set(held.keys()),
   });
@@ -147,7 +147,9 @@ async function writePair(sync: KindSync, seen: SeenPair, merged: MergedCopy): Pr
   // Before the write, because its response may be lost.
   if (merged.host !== undefined && merged.virtual !== undefined)
     sync.states.of(key).arrivals.note(recordOf(merged.host), 'due');
-  if (merged.host !== undefined) sync.states.of(key).noteReplaced(recordOf(host));
+  const record = recordOf(host);
+  if (merged.host !== undefined && recordOf(merged.host) !== record)
+    sync.states.of(key).noteReplaced(sync.nowMs(), record);
   const stored = merged.host && (await writers.host.update(merged.host, reason));
   sync.recordReferences(key, merged.references);
   const copy = stored ?? host;

@@ -290,7 +290,7 @@ async function createCopy(sync: KindSync, seen: Observation): Acted {
   if (await learnService(sync, seen, virtual)) return STALE;
   if (seen.target !== undefined && !sync.areDependentsRead(seen.target))
     return dependentsFirst('no host copy');
-  const copy = await sync.forge.fresh(placed(sync, seen), state.lastSync(virtual));
+  const copy = await sync.forge.fresh(placed(sync, seen), state.lastSync(virtual, sync.nowMs()));
   if (isRefused(copy)) return copy;
   for (const reference of copy.notAllowed) sync.report(seen.virtual, notAllowedNotice(reference));
   const stored = await sync.writers.host.create(copy.host, 'no host copy');
@@ -322,7 +322,8 @@ async function rewriteCopy(sync: KindSync, seen: Observation, reason: string): A
   const { virtual, host } = seen;
   invariant(virtual && host?.metadata.resourceVersion, 'both objects exist when a copy is rewritten');
   if (await isVirtualBehind(sync, virtual, host, true)) return STALE;
-  const copy = await sync.forge.fresh(placed(sync, seen), sync.states.of(seen.key).lastSync(virtual));
+  const lastSync = sync.states.of(seen.key).lastSync(virtual, sync.nowMs());
+  const copy = await sync.forge.fresh(placed(sync, seen), lastSync);
   if (isRefused(copy)) return copy;
   for (const reference of copy.notAllowed) sync.report(seen.virtual, notAllowedNotice(reference));
   if (isRecreated(sync.decide, copy.host, host, virtual))

@@ -5,13 +5,14 @@
  * |------------------------------------------------------------------|-----------------------------------------------------|
  * | what the patches make of itself, and no bookkeeping came back    | a user may have written it: no echo                 |
  * | what the rules in use wrote on the host, and not what it was     | an echo of the last sync                            |
- * | what an earlier record of this process has for the host          | a late echo: what counts is the last sync           |
+ * | what an earlier record of this process has for the host, and     | a late echo: what counts is the last sync           |
+ * | that record came back with it, or was replaced moments ago       |                                                     |
  *
  * The virtual side gets back the value of the last sync, if that is known and it is time; else it keeps the echo for now. Either way, the merge
  * leaves the key alone: the value on the host and the entry of the record prove the echo until the virtual object is written.
  *
  * What no record proves any more is taken for the user's: an echo in a backup of the virtual cluster that is older than the last records of this
- * process, or than the process; and a late echo that came back without its record, because only that value had changed on the host. */
+ * process, or than the process. */
 
 import { ownValue, setOwn } from '../../base/json.ts';
 import type { KubeObject, StringMap } from '../../kube/object.ts';
@@ -81,10 +82,11 @@ export function echoedKeys(
   const isRecordEchoed = echoedBookkeeping(input).length > 0;
   // Without anything that came back, the record of the copy is the last one.
   const records = isRecordEchoed ? (input.memory?.records ?? []) : [];
+  let formers: readonly LastSynced[] | undefined;
   const known: Known = {
     isRecordEchoed,
     remembered: records.flatMap((record) => decodeLastSynced(record) ?? []),
-    former: formerRecord(input),
+    formers: () => (formers ??= formerRecords(input)),
   };
   return views.flatMap((view) => echoesInView(input, { recorded, view, known }));
 }
@@ -94,8 +96,8 @@ interface Known {
   readonly isRecordEchoed: boolean;
   /** The last records that this process saw on the copy or wrote, the latest first; none, if they are not needed. */
   readonly remembered: readonly LastSynced[];
-  /** An earlier record that this process wrote and that has come back to the virtual object; undefined: none has. */
-  readonly former: LastSynced | undefined;
+  /** Earlier records that this process wrote: one that has come back to the virtual object, and the one that was replaced moments ago. */
+  readonly formers: () => readonly LastSynced[];
 }
 
 interface ViewContext {
@@ -121,7 +123,7 @@ function echoesInView(input: MetadataInput, context: ViewContext): readonly Echo
       agreed,
       rules: input.flows.rulesOf(['metadata', member, key]),
       remembered: known.remembered.flatMap((record) => record[member].get(hash) ?? []),
-      former: known.former?.[member].get(hash),
+      formers: () => known.formers().flatMap((record) => record[member].get(hash) ?? []),
     });
     if (entry === undefined) return [];
     const isFree = holdAt(key) === undefined;
@@ -158,7 +160,7 @@ interface Evidence {
   readonly agreed: SidedValues | undefined;
   readonly rules: string | undefined;
   readonly remembered: readonly SyncedEntry[];
-  readonly former: SyncedEntry | undefined;
+  readonly formers: () => readonly SyncedEntry[];
 }
 
 /** What was in step before another syncer copied the host's value back; undefined: the virtual value is no such copy. */
@@ -174,16 +176,16 @@ function echoedEntry({ virtual, base }: KeyState, evidence: Evidence): SyncedEnt
 
 /** What another syncer has copied back is older than the last sync, whose values both sides keep. */
 function lateEcho(
-  { former }: Evidence,
+  { formers }: Evidence,
   [last]: readonly SyncedEntry[],
   value: string | undefined,
 ): SyncedEntry | undefined {
-  const isOfFormer = former !== undefined && value === former.host && value !== former.virtual;
-  return isOfFormer && value !== last?.virtual ? last : undefined;
+  if (value === last?.virtual) return undefined;
+  return formers().some(({ host, virtual }) => value === host && value !== virtual) ? last : undefined;
 }
 
 /** The last sync, from the record of the copy, or from the memory of this process where the copy has none, or an older one after a restore from a
- * backup. INVARIANT: never from the record that the virtual object has, because a tenant can write any; `former` is one that this process wrote.
+ * backup. INVARIANT: never from the record that the virtual object has, because a tenant can write any; `formers` are those that this process wrote.
  * INVARIANT: only what the rules in use have made, or the value of an earlier rule could be kept on the host by writing it on the virtual side.
  * What this process remembers is made by them, because other rules make another engine. */
 function lastEntries(
@@ -208,11 +210,13 @@ function entryOf({ virtual, host }: SidedValues, rules: string | undefined): Syn
   return madeBy(rules, { virtual: hashOf(virtual), host: hashOf(host), isFromHost: false });
 }
 
-/** The record that the virtual object has, if this process wrote exactly that on the copy before the present one. */
-function formerRecord({ virtual, memory }: MetadataInput): LastSynced | undefined {
-  const record = recordOf(virtual);
-  if (record === undefined || memory?.formerRecords?.includes(shortHash(record)) !== true) return undefined;
-  return decodeLastSynced(record);
+/** The virtual object may have any record: it counts if this process wrote exactly that on the copy before the present one. A value comes back without
+ * a record where nothing else changed on the host, as with the correction of an edit, before the record was replaced. */
+function formerRecords({ virtual, memory }: MetadataInput): readonly LastSynced[] {
+  const back = recordOf(virtual);
+  const isKnown = back !== undefined && memory?.formerRecords?.includes(shortHash(back)) === true;
+  const records = [isKnown ? back : undefined, memory?.replacedRecord];
+  return records.flatMap((record) => (record === undefined ? [] : (decodeLastSynced(record) ?? [])));
 }
 
 /** Annotations of the virtual object that are the bookkeeping of its own copy. Those of a virtual cluster inside this one name other objects. */

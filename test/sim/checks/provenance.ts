@@ -59,14 +59,12 @@ export function watchProvenance(
   const copiedBack = new CopiedBack();
   const lost = new LostValues();
   host.subscribe((change) => lost.note(change));
-  host.subscribe((change) => copiedBack.noteCopy(change, virtual));
+  host.subscribe((change) => copiedBack.noteCopy(change));
   virtual.subscribe((change) => copiedBack.note(change));
   const isForgotten = (uid: string, key: string, { grown, isFirst }: GrownValue): boolean => {
     const isUnknown = isFirst && (areEchoesForgotten() || copiedBack.isRecreated(uid));
     const isUnproven = isUnknown || copiedBack.isRestored(uid);
-    const value =
-      copiedBack.lateValueIn(grown, uid, key) ??
-      (isUnproven ? copiedBack.valueIn(grown, uid, key) : undefined);
+    const value = isUnproven ? copiedBack.valueIn(grown, uid, key) : undefined;
     // Since then it counts as the user's, and the other syncer's copy of what it has grown to is undone.
     if (value !== undefined) lost.add(key, value);
     return value !== undefined;
@@ -114,8 +112,6 @@ class CopiedBack {
   readonly #recreated = new Set<string>();
   /** Objects of a backup that holds what vCluster had copied back, or whose copies are of one: the record of the copy says nothing of it. */
   readonly #restored = new Set<string>();
-  /** Values that vCluster copied back without the record, and that the program has replaced on the copy before it saw that. */
-  readonly #late = new Map<string, string>();
 
   note({ object, previous, manager, isDeletion }: Change): void {
     const { uid = '' } = object.metadata;
@@ -140,16 +136,9 @@ class CopiedBack {
   }
 
   /** A restored copy has no record of what came back from it later. */
-  noteCopy({ object, previous, plural, manager }: Change, virtual: SimCluster): void {
-    const { annotations = {} } = object.metadata;
-    const uid = annotations['vcluster.loft.sh/object-uid'];
-    if (uid === undefined || !this.#values.has(uid)) return;
-    if (manager === RESTORE_MANAGER) this.#restored.add(uid);
-    const original = virtual.list(plural).find(({ metadata }) => metadata.uid === uid)?.metadata.annotations;
-    if (manager !== DAEMON_MANAGER || original?.[RECORD] !== undefined) return;
-    for (const [key, value] of Object.entries(previous?.metadata.annotations ?? {}))
-      if (annotations[key] !== value && original?.[key] === value && this.#values.get(uid)?.[key] === value)
-        this.#late.set(`${uid} ${key}`, value);
+  noteCopy({ object, manager }: Change): void {
+    const uid = object.metadata.annotations?.['vcluster.loft.sh/object-uid'];
+    if (manager === RESTORE_MANAGER && uid !== undefined && this.#values.has(uid)) this.#restored.add(uid);
   }
 
   #wasCopiedBack(record: string | undefined): boolean {
@@ -159,11 +148,6 @@ class CopiedBack {
   has(object: KubeObject, key: string): boolean {
     const value = textsOf(object)[key];
     return value !== undefined && this.#values.get(object.metadata.uid ?? '')?.[key] === value;
-  }
-
-  lateValueIn(grown: string, uid: string, key: string): string | undefined {
-    const value = this.#late.get(`${uid} ${key}`);
-    return value !== undefined && grown.includes(value) ? value : undefined;
   }
 
   isRecreated(uid: string): boolean {

@@ -77,22 +77,22 @@ test.each<[string, KubeObject | undefined, boolean]>([
 describe('the last sync', () => {
   test('is that of this object, and not of a later one with its name', () => {
     const agreed = { virtual: VIRTUAL, host: HOST };
-    expect(synced().lastSync(VIRTUAL)).toEqual({ agreed, records: ['record'], formerRecords: [] });
-    expect(synced().lastSync(object('w', '1'))).toEqual({ agreed: undefined });
+    expect(synced().lastSync(VIRTUAL, 0)).toEqual({ agreed, records: ['record'], formerRecords: [] });
+    expect(synced().lastSync(object('w', '1'), 0)).toEqual({ agreed: undefined });
   });
 
   test('outlasts a restore, after which versions tell nothing', () => {
     const state = synced();
     state.synced = undefined;
     expect(state.isUnchanged(seen())).toBe(false);
-    expect(state.lastSync(VIRTUAL).records).toEqual(['record']);
+    expect(state.lastSync(VIRTUAL, 0).records).toEqual(['record']);
   });
 
   test('keeps what both agreed on while the virtual object holds an echo, and the record that another syncer removed', () => {
     const state = synced();
     const echoed = object('v', '2', { a: 'team-1' });
     state.remember({ virtual: echoed, host: object('h', '11') }, seen(), true);
-    expect(state.lastSync(echoed)).toMatchObject({
+    expect(state.lastSync(echoed, 0)).toMatchObject({
       agreed: { virtual: VIRTUAL, host: HOST },
       records: ['record'],
     });
@@ -101,24 +101,34 @@ describe('the last sync', () => {
   test('has the last four records that the copy had since, until both are in step again', () => {
     const state = synced();
     for (const record of ['a', undefined, 'a', 'b', 'c', 'a', 'd']) state.noteRecord(VIRTUAL, record);
-    expect(state.lastSync(VIRTUAL).records).toEqual(['d', 'a', 'c', 'b']);
+    expect(state.lastSync(VIRTUAL, 0).records).toEqual(['d', 'a', 'c', 'b']);
     state.remember({ virtual: VIRTUAL, host: HOST }, seen(), false);
-    expect(state.lastSync(VIRTUAL).records).toEqual(['record']);
+    expect(state.lastSync(VIRTUAL, 0).records).toEqual(['record']);
   });
 
   test('has the records that the copy had before the first sync', () => {
     const state = new ObjectState();
     state.noteRecord(VIRTUAL, 'a');
-    expect(state.lastSync(VIRTUAL)).toEqual({ agreed: undefined, records: ['a'], formerRecords: [] });
+    expect(state.lastSync(VIRTUAL, 0)).toEqual({ agreed: undefined, records: ['a'], formerRecords: [] });
     expect(state.isVirtualUnchanged(VIRTUAL)).toBe(false);
     state.noteRecord(object('w', '1'), 'b');
-    expect(state.lastSync(object('w', '1')).records).toEqual(['b']);
+    expect(state.lastSync(object('w', '1'), 0).records).toEqual(['b']);
   });
 
   test('has the last four records that were replaced', () => {
     const state = synced();
-    for (const record of ['a', 'b', 'c', 'b', 'd', 'e']) state.noteReplaced(record);
-    expect(state.lastSync(VIRTUAL).formerRecords).toEqual(['c', 'b', 'd', 'e'].map(shortHash));
+    for (const record of ['a', 'b', 'c', 'b', 'd', 'e']) state.noteReplaced(0, record);
+    expect(state.lastSync(VIRTUAL, 0).formerRecords).toEqual(['c', 'b', 'd', 'e'].map(shortHash));
+  });
+
+  test('has the last of them for moments, and none of an earlier object', () => {
+    const state = synced();
+    state.noteReplaced(5, 'a');
+    const replacedAt = (nowMs: number): string | undefined => state.lastSync(VIRTUAL, nowMs).replacedRecord;
+    expect([replacedAt(5), replacedAt(10_004), replacedAt(10_005)]).toEqual(['a', 'a', undefined]);
+    const other = object('w', '1');
+    state.noteRecord(other, 'b');
+    expect(state.lastSync(other, 5)).toEqual({ agreed: undefined, records: ['b'], formerRecords: [] });
   });
 
   test.each<[string, (state: ObjectState) => void]>([
@@ -136,10 +146,10 @@ describe('the last sync', () => {
 
   test('counts a record as replaced that another syncer has removed from the copy', () => {
     const state = synced();
-    state.noteReplaced(undefined);
-    expect(state.lastSync(VIRTUAL).formerRecords).toEqual([shortHash('record')]);
+    state.noteReplaced(0);
+    expect(state.lastSync(VIRTUAL, 0).formerRecords).toEqual([shortHash('record')]);
     const unknown = new ObjectState();
-    unknown.noteReplaced(undefined);
+    unknown.noteReplaced(0);
     expect(unknown.formerRecords).toEqual([]);
   });
 });
@@ -159,13 +169,14 @@ test('without a copy, the last sync is still known, and nothing else', () => {
   const states = new ObjectStates();
   const state = states.of(KEY);
   state.remember({ virtual: VIRTUAL, host: HOST }, seen(), false);
-  state.noteReplaced('a');
+  state.noteReplaced(0, 'a');
   states.release(KEY);
   const released = states.of(KEY);
-  expect(released.lastSync(VIRTUAL)).toEqual({
+  expect(released.lastSync(VIRTUAL, 0)).toEqual({
     agreed: { virtual: VIRTUAL, host: HOST },
     records: ['record'],
     formerRecords: [shortHash('a')],
+    replacedRecord: 'a',
   });
   expect([released.isCopied, released.isKnownCopy(HOST)]).toEqual([false, false]);
 });
@@ -173,7 +184,7 @@ test('without a copy, the last sync is still known, and nothing else', () => {
 /** Each member has another value than at first. */
 function filled(): ObjectState {
   const state = synced(later('why', 5));
-  state.noteReplaced('before');
+  state.noteReplaced(8, 'before');
   state.arrivals.note('record', 'due');
   state.noteDrift(7);
   state.keyContests = new Map([['labels l', { to: 'host', contest: state.contest }]]);
@@ -197,6 +208,7 @@ describe('a state that is printed', () => {
       isCopied: true,
       lastSynced: { uid: 'v', agreed: { virtual: 'v@1', host: 'h@10' }, records: ['record'] },
       formerRecords: [shortHash('before')],
+      replaced: { record: 'before', atMs: 8 },
       left: { kind: 'later', reason: 'why', waitMs: 5 },
       contest,
       keyContests: { 'labels l': { to: 'host', contest } },

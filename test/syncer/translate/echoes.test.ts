@@ -153,6 +153,27 @@ describe('a host value that another syncer copies back to the virtual object', a
     expect(annotationOf(believed.host, 'k')).toBe('team-team-v');
   });
 
+  test('is told from the record that was replaced moments ago, where no record came back with it', async () => {
+    const edited = touch(virtual, { annotations: { k: 'w' } });
+    const later = await copyOf(edited, oneWay);
+    const memory = { agreed: { virtual: edited, host: later }, restoresEchoes: true };
+    const mergedWith = (k: string, replacedRecord?: string) =>
+      merge({
+        virtual: touch(virtual, { annotations: { k } }),
+        host: later,
+        patches: oneWay,
+        memory: { ...memory, replacedRecord },
+      });
+    const late = await mergedWith('team-v', record);
+    expect([annotationOf(late.virtual, 'k'), annotationOf(late.host, 'k')]).toEqual(['w', 'team-w']);
+    for (const merged of [
+      await mergedWith('v', record),
+      await mergedWith('x', record),
+      await mergedWith('team-v'),
+    ])
+      expect(merged.echo).toBeUndefined();
+  });
+
   test('of a key that both sides have removed since leaves a record that can be read', async () => {
     const removed = touch(virtual, { annotations: { k: undefined } });
     const later = await copyOf(removed, oneWay);
