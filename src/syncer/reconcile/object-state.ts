@@ -55,8 +55,8 @@ export const ALTERED = 'the host has changed what was written';
 
 /** Another syncer copies a record back within moments of its write. */
 const RECORDS_MAX = 4;
-/** Longer than another syncer takes to copy back what it has seen before a record was replaced. */
-const REPLACED_MS = 10_000;
+/** Longer than another syncer takes to copy a correction back. */
+const CORRECTED_MS = 10_000;
 
 export class ObjectState {
   /** Undefined: this process has not synced the pair, or its versions may have other content after a restore. */
@@ -70,8 +70,8 @@ export class ObjectState {
   lastSynced: LastSync | undefined;
   /** Hashes of the records that this process has replaced on the copy, the last one at the end. */
   formerRecords: readonly string[] = [];
-  /** The last one of them, for as long as a value of it may come back without it. */
-  replaced: { readonly record: string; readonly atMs: number } | undefined;
+  /** The record that the copy had and kept when its data was corrected last: of such a change, another syncer copies back the values alone. */
+  corrected: { readonly record: string; readonly atMs: number } | undefined;
   /** What the last sync has left to do; undefined: nothing. */
   left: Left | undefined;
   contest: Contest | undefined;
@@ -143,9 +143,9 @@ export class ObjectState {
     const last = lastSyncOf(this, virtual);
     if (last === undefined) return { agreed: undefined };
     const { agreed, records } = last;
-    const { formerRecords, replaced } = this;
-    const isRecent = replaced !== undefined && nowMs - replaced.atMs < REPLACED_MS;
-    return { agreed, records, formerRecords, replacedRecord: isRecent ? replaced.record : undefined };
+    const { formerRecords, corrected } = this;
+    const isRecent = corrected !== undefined && nowMs - corrected.atMs < CORRECTED_MS;
+    return { agreed, records, formerRecords, correctedRecord: isRecent ? corrected.record : undefined };
   }
 
   /** Of the copy, before the pair is written: if that fails, the next attempt may find the copy without what this record proves. */
@@ -156,10 +156,11 @@ export class ObjectState {
     setLastSync(this, virtual, { agreed, records: [record, ...others].slice(0, RECORDS_MAX) });
   }
 
-  /** `record`: of the copy that is about to get another one; undefined: another syncer has removed it with a change of the virtual object. */
-  noteReplaced(atMs: number, record = this.lastSynced?.records[0]): void {
+  /** The copy is about to be written. `before`: its record; undefined: another syncer has removed it with a change of the virtual object. */
+  noteWrite(before: string | undefined, written: string | undefined, nowMs: number): void {
+    const record = before ?? this.lastSynced?.records[0];
     if (record === undefined) return;
-    this.replaced = { record, atMs };
+    if (before === written) this.corrected = { record, atMs: nowMs };
     const hash = shortHash(record);
     const others = this.formerRecords.filter((one) => one !== hash);
     this.formerRecords = [...others, hash].slice(-RECORDS_MAX);
@@ -217,7 +218,7 @@ function setLastSync(
   last: Pick<LastSync, 'agreed' | 'records'>,
 ): void {
   if (state.lastSynced !== undefined && state.lastSynced.uid !== uid)
-    Object.assign(state, { formerRecords: [], replaced: undefined });
+    Object.assign(state, { formerRecords: [], corrected: undefined });
   state.lastSynced = { uid, ...last };
 }
 
@@ -265,9 +266,9 @@ export class ObjectStates {
 
   /** There is no copy of ours. What another syncer has copied back from the last one is no change of the user still. */
   release(key: ObjectKey): void {
-    const { lastSynced, formerRecords, replaced } = this.of(key);
+    const { lastSynced, formerRecords, corrected } = this.of(key);
     this.forget(key);
-    Object.assign(this.of(key), { lastSynced, formerRecords, replaced });
+    Object.assign(this.of(key), { lastSynced, formerRecords, corrected });
   }
 
   /** There is neither a virtual object nor a copy of ours. */

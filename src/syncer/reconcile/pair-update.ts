@@ -147,9 +147,8 @@ async function writePair(sync: KindSync, seen: SeenPair, merged: MergedCopy): Pr
   // Before the write, because its response may be lost.
   if (merged.host !== undefined && merged.virtual !== undefined)
     sync.states.of(key).arrivals.note(recordOf(merged.host), 'due');
-  const record = recordOf(host);
-  if (merged.host !== undefined && recordOf(merged.host) !== record)
-    sync.states.of(key).noteReplaced(sync.nowMs(), record);
+  if (merged.host !== undefined)
+    sync.states.of(key).noteWrite(recordOf(host), recordOf(merged.host), sync.nowMs());
   const stored = merged.host && (await writers.host.update(merged.host, reason));
   sync.recordReferences(key, merged.references);
   const copy = stored ?? host;

@@ -6,7 +6,8 @@
  * | what the patches make of itself, and no bookkeeping came back    | a user may have written it: no echo                 |
  * | what the rules in use wrote on the host, and not what it was     | an echo of the last sync                            |
  * | what an earlier record of this process has for the host, and     | a late echo: what counts is the last sync           |
- * | that record came back with it, or was replaced moments ago       |                                                     |
+ * | that record came back with it, or a correction of the host,      |                                                     |
+ * | which changes no record, was made with it moments ago            |                                                     |
  *
  * The virtual side gets back the value of the last sync, if that is known and it is time; else it keeps the echo for now. Either way, the merge
  * leaves the key alone: the value on the host and the entry of the record prove the echo until the virtual object is written.
@@ -96,7 +97,7 @@ interface Known {
   readonly isRecordEchoed: boolean;
   /** The last records that this process saw on the copy or wrote, the latest first; none, if they are not needed. */
   readonly remembered: readonly LastSynced[];
-  /** Earlier records that this process wrote: one that has come back to the virtual object, and the one that was replaced moments ago. */
+  /** Earlier records that this process wrote: one that has come back to the virtual object, and that of the last correction. */
   readonly formers: () => readonly LastSynced[];
 }
 
@@ -210,12 +211,12 @@ function entryOf({ virtual, host }: SidedValues, rules: string | undefined): Syn
   return madeBy(rules, { virtual: hashOf(virtual), host: hashOf(host), isFromHost: false });
 }
 
-/** The virtual object may have any record: it counts if this process wrote exactly that on the copy before the present one. A value comes back without
- * a record where nothing else changed on the host, as with the correction of an edit, before the record was replaced. */
+/** The virtual object may have any record: it counts if this process wrote exactly that on the copy before the present one. Of a correction
+ * of the host, which changes no record, the values come back alone. */
 function formerRecords({ virtual, memory }: MetadataInput): readonly LastSynced[] {
   const back = recordOf(virtual);
   const isKnown = back !== undefined && memory?.formerRecords?.includes(shortHash(back)) === true;
-  const records = [isKnown ? back : undefined, memory?.replacedRecord];
+  const records = [isKnown ? back : undefined, memory?.correctedRecord];
   return records.flatMap((record) => (record === undefined ? [] : (decodeLastSynced(record) ?? [])));
 }
 

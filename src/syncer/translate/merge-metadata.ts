@@ -66,8 +66,8 @@ export interface MergeMemory {
   readonly records?: readonly string[];
   /** Hashes of those that this process has replaced on the copy. */
   readonly formerRecords?: readonly string[];
-  /** The last one of them, if it was replaced moments ago. */
-  readonly replacedRecord?: string | undefined;
+  /** That the copy kept when this process corrected its data moments ago. */
+  readonly correctedRecord?: string | undefined;
   /** Values that another syncer has copied back are replaced now; otherwise, they stay. */
   readonly restoresEchoes: boolean;
   /** Keys that both sides keep rewriting: they are left alone for now. */

@@ -117,15 +117,16 @@ describe('the last sync', () => {
 
   test('has the last four records that were replaced', () => {
     const state = synced();
-    for (const record of ['a', 'b', 'c', 'b', 'd', 'e']) state.noteReplaced(0, record);
+    for (const record of ['a', 'b', 'c', 'b', 'd', 'e']) state.noteWrite(record, 'next', 0);
     expect(state.lastSync(VIRTUAL, 0).formerRecords).toEqual(['c', 'b', 'd', 'e'].map(shortHash));
   });
 
-  test('has the last of them for moments, and none of an earlier object', () => {
+  test('has the record of a correction for moments, and none of an earlier object', () => {
     const state = synced();
-    state.noteReplaced(5, 'a');
-    const replacedAt = (nowMs: number): string | undefined => state.lastSync(VIRTUAL, nowMs).replacedRecord;
-    expect([replacedAt(5), replacedAt(10_004), replacedAt(10_005)]).toEqual(['a', 'a', undefined]);
+    state.noteWrite('a', 'a', 5);
+    state.noteWrite('a', 'b', 6);
+    const correctedAt = (nowMs: number): string | undefined => state.lastSync(VIRTUAL, nowMs).correctedRecord;
+    expect([correctedAt(5), correctedAt(10_004), correctedAt(10_005)]).toEqual(['a', 'a', undefined]);
     const other = object('w', '1');
     state.noteRecord(other, 'b');
     expect(state.lastSync(other, 5)).toEqual({ agreed: undefined, records: ['b'], formerRecords: [] });
@@ -146,10 +147,10 @@ describe('the last sync', () => {
 
   test('counts a record as replaced that another syncer has removed from the copy', () => {
     const state = synced();
-    state.noteReplaced(0);
+    state.noteWrite(undefined, 'next', 0);
     expect(state.lastSync(VIRTUAL, 0).formerRecords).toEqual([shortHash('record')]);
     const unknown = new ObjectState();
-    unknown.noteReplaced(0);
+    unknown.noteWrite(undefined, 'next', 0);
     expect(unknown.formerRecords).toEqual([]);
   });
 });
@@ -169,14 +170,13 @@ test('without a copy, the last sync is still known, and nothing else', () => {
   const states = new ObjectStates();
   const state = states.of(KEY);
   state.remember({ virtual: VIRTUAL, host: HOST }, seen(), false);
-  state.noteReplaced(0, 'a');
+  state.noteWrite('a', 'next', 0);
   states.release(KEY);
   const released = states.of(KEY);
   expect(released.lastSync(VIRTUAL, 0)).toEqual({
     agreed: { virtual: VIRTUAL, host: HOST },
     records: ['record'],
     formerRecords: [shortHash('a')],
-    replacedRecord: 'a',
   });
   expect([released.isCopied, released.isKnownCopy(HOST)]).toEqual([false, false]);
 });
@@ -184,7 +184,7 @@ test('without a copy, the last sync is still known, and nothing else', () => {
 /** Each member has another value than at first. */
 function filled(): ObjectState {
   const state = synced(later('why', 5));
-  state.noteReplaced(8, 'before');
+  state.noteWrite('before', 'before', 8);
   state.arrivals.note('record', 'due');
   state.noteDrift(7);
   state.keyContests = new Map([['labels l', { to: 'host', contest: state.contest }]]);
@@ -208,7 +208,7 @@ describe('a state that is printed', () => {
       isCopied: true,
       lastSynced: { uid: 'v', agreed: { virtual: 'v@1', host: 'h@10' }, records: ['record'] },
       formerRecords: [shortHash('before')],
-      replaced: { record: 'before', atMs: 8 },
+      corrected: { record: 'before', atMs: 8 },
       left: { kind: 'later', reason: 'why', waitMs: 5 },
       contest,
       keyContests: { 'labels l': { to: 'host', contest } },

@@ -153,16 +153,16 @@ describe('a host value that another syncer copies back to the virtual object', a
     expect(annotationOf(believed.host, 'k')).toBe('team-team-v');
   });
 
-  test('is told from the record that was replaced moments ago, where no record came back with it', async () => {
+  test('is told from the record of a correction of the host, of which no record comes back', async () => {
     const edited = touch(virtual, { annotations: { k: 'w' } });
     const later = await copyOf(edited, oneWay);
     const memory = { agreed: { virtual: edited, host: later }, restoresEchoes: true };
-    const mergedWith = (k: string, replacedRecord?: string) =>
+    const mergedWith = (k: string, correctedRecord?: string) =>
       merge({
         virtual: touch(virtual, { annotations: { k } }),
         host: later,
         patches: oneWay,
-        memory: { ...memory, replacedRecord },
+        memory: { ...memory, correctedRecord },
       });
     const late = await mergedWith('team-v', record);
     expect([annotationOf(late.virtual, 'k'), annotationOf(late.host, 'k')]).toEqual(['w', 'team-w']);
