@@ -1,7 +1,7 @@
 /** Minimal histories in which the simulation found a bug, each with the bug as its title. */
 
 import { expect, test } from 'vitest';
-import { CONFIG, PLAIN, SECRET, TEAM, type Settings } from './daemon/sim-config.ts';
+import { CONFIG, FORWARD, PLAIN, SECRET, TEAM, type Settings } from './daemon/sim-config.ts';
 import type { Action, Operation, SyncedPlural } from './history/operations.ts';
 import { seededHistory } from './history/seeded-history.ts';
 import { runHistory } from './sim-run.ts';
@@ -716,11 +716,41 @@ test('what vCluster copied back before the last sync, and a backup brings back, 
 });
 
 test.each([1000242, 1109792])(
-  'what vCluster copies back late and without its record is no value of the user: seed %d',
+  'a correction that vCluster copies back late and without its record is no value of the user: seed %d',
   async (seed) => {
     expect(await runHistory(seededHistory(seed, 40))).toEqual([]);
   },
 );
+
+const ON_HOST = { kind: 'annotate', side: 'host', ...OBJECT, key: FORWARD } as const;
+
+test.each<[string, (atMs: number) => readonly Operation[]]>([
+  ['an edit', (atMs) => [{ atMs, ...ON_HOST, value: 'x' }]],
+  ['a removal', (atMs) => [{ atMs, ...ON_HOST, value: null }]],
+  [
+    'a removal while admission removes the record',
+    (atMs) => [
+      { atMs: atMs - 9000, kind: 'admission', plural: 'endpoints', form: 'strips', forMs: 30_000 },
+      { atMs, ...ON_HOST, value: null },
+    ],
+  ],
+])('beside vCluster, a value does not grow by the correction of %s', async (_, changes) => {
+  const at = (ms: number): readonly Operation[] => [
+    ...changes(ms),
+    { atMs: ms + 50_000, kind: 'annotate', side: 'virtual', ...OBJECT, key: FORWARD, value: `v${ms}` },
+  ];
+  const slow = { ...CALM, latencyMaxMs: 400 };
+  const operations: readonly Operation[] = [
+    { atMs: 1000, kind: 'service', side: 'virtual', object: 0, form: 'plain' },
+    { atMs: 5000, kind: 'put', object: 0, ...ENDPOINTS, ips: 0, annotations: { [FORWARD]: 'v' } },
+    { atMs: 9000, kind: 'vcluster', plurals: ['endpoints'] },
+    { atMs: 9500, kind: 'trouble', forMs: 1_000_000, rates: slow },
+    ...[1, 2, 3, 4, 5, 6].flatMap((round) => at(100_000 * round)),
+  ];
+  const settings: Partial<Settings> = { syncedByVcluster: ['endpoints'] };
+  for (let seed = 1; seed <= 10; seed++)
+    expect(await run(operations, settings, { seed, daemons: 1 })).toEqual([]);
+});
 
 test('a slice gets the Service back that vCluster has changed only with a copy, which the Service of another may keep away', async () => {
   expect(await runHistory(seededHistory(1000807, 40))).toEqual([]);

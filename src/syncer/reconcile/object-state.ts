@@ -7,7 +7,7 @@ import type { Observation } from './decide.ts';
 import { jsonEquals, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { isBookkeepingAnnotation } from '../translate/bookkeeping.ts';
 import { recordOf, shortHash } from '../translate/last-synced.ts';
-import type { MergeMemory } from '../translate/merge-metadata.ts';
+import type { KeyId, MergeMemory } from '../translate/merge-metadata.ts';
 import {
   Arrivals,
   noteDrift,
@@ -50,12 +50,17 @@ interface Termination {
   isReported: boolean;
 }
 
+interface Correction {
+  readonly hash: string;
+  readonly atMs: number;
+}
+
 /** The reason of what is left where the host's admission has changed what was written, which is a change of the host like any other. */
 export const ALTERED = 'the host has changed what was written';
 
 /** Another syncer copies a record back within moments of its write. */
 const RECORDS_MAX = 4;
-/** Longer than another syncer takes to copy a correction back. */
+/** Usually, another syncer copies a value back sooner. From then on, a user may write the same. */
 const CORRECTED_MS = 10_000;
 
 export class ObjectState {
@@ -68,10 +73,10 @@ export class ObjectState {
   /** Unlike `synced`, it outlasts a deletion of the copy that is not this process's wish, or that another copy follows. */
   isCopied = false;
   lastSynced: LastSync | undefined;
-  /** Hashes of the records that this process has replaced on the copy, the last one at the end. */
+  /** Hashes of the records that the copy had before the last writes of this process, the last one at the end. */
   formerRecords: readonly string[] = [];
-  /** The record that the copy had and kept when its data was corrected last: of such a change, another syncer copies back the values alone. */
-  corrected: { readonly record: string; readonly atMs: number } | undefined;
+  /** Values that this process has given back to the host, by their hash. */
+  corrections: ReadonlyMap<KeyId, Correction> = NO_CORRECTIONS;
   /** What the last sync has left to do; undefined: nothing. */
   left: Left | undefined;
   contest: Contest | undefined;
@@ -142,10 +147,10 @@ export class ObjectState {
   lastSync(virtual: KubeObject, nowMs: number): Omit<MergeMemory, 'restoresEchoes' | 'held'> {
     const last = lastSyncOf(this, virtual);
     if (last === undefined) return { agreed: undefined };
-    const { agreed, records } = last;
-    const { formerRecords, corrected } = this;
-    const isRecent = corrected !== undefined && nowMs - corrected.atMs < CORRECTED_MS;
-    return { agreed, records, formerRecords, correctedRecord: isRecent ? corrected.record : undefined };
+    const memory = { agreed: last.agreed, records: last.records, formerRecords: this.formerRecords };
+    const corrections = lateCorrections(this, nowMs);
+    if (corrections.length === 0) return memory;
+    return { ...memory, corrected: new Map(corrections.map(([id, { hash }]) => [id, hash])) };
   }
 
   /** Of the copy, before the pair is written: if that fails, the next attempt may find the copy without what this record proves. */
@@ -156,14 +161,19 @@ export class ObjectState {
     setLastSync(this, virtual, { agreed, records: [record, ...others].slice(0, RECORDS_MAX) });
   }
 
-  /** The copy is about to be written. `before`: its record; undefined: another syncer has removed it with a change of the virtual object. */
-  noteWrite(before: string | undefined, written: string | undefined, nowMs: number): void {
-    const record = before ?? this.lastSynced?.records[0];
+  /** `record`: of the copy that is about to be written; undefined: another syncer has removed it with a change of the virtual object. */
+  noteReplaced(record = this.lastSynced?.records[0]): void {
     if (record === undefined) return;
-    if (before === written) this.corrected = { record, atMs: nowMs };
     const hash = shortHash(record);
     const others = this.formerRecords.filter((one) => one !== hash);
     this.formerRecords = [...others, hash].slice(-RECORDS_MAX);
+  }
+
+  /** Hashes of values that the host is about to get back. */
+  noteCorrected(values: ReadonlyMap<KeyId, string>, atMs: number): void {
+    if (values.size === 0) return;
+    const corrections = [...values].map(([id, hash]) => [id, { hash, atMs }] as const);
+    this.corrections = new Map([...lateCorrections(this, atMs), ...corrections]);
   }
 
   /** `isEchoed`: the virtual object keeps, for now, what another syncer has copied back. */
@@ -208,6 +218,15 @@ export class ObjectState {
   }
 }
 
+/** What comes back while something is left to do may have to wait with that. */
+function lateCorrections(
+  { corrections, left }: ObjectState,
+  nowMs: number,
+): readonly (readonly [KeyId, Correction])[] {
+  if (corrections.size === 0) return [];
+  return [...corrections].filter(([, { atMs }]) => left !== undefined || nowMs - atMs < CORRECTED_MS);
+}
+
 function lastSyncOf({ lastSynced }: ObjectState, { metadata: { uid } }: KubeObject): LastSync | undefined {
   return lastSynced?.uid === uid ? lastSynced : undefined;
 }
@@ -218,7 +237,7 @@ function setLastSync(
   last: Pick<LastSync, 'agreed' | 'records'>,
 ): void {
   if (state.lastSynced !== undefined && state.lastSynced.uid !== uid)
-    Object.assign(state, { formerRecords: [], corrected: undefined });
+    Object.assign(state, { formerRecords: [], corrections: NO_CORRECTIONS });
   state.lastSynced = { uid, ...last };
 }
 
@@ -236,6 +255,7 @@ function versionOf({ metadata: { uid = '', resourceVersion = '' } }: KubeObject)
 }
 
 const NO_CONTESTS: KeyContests = new Map();
+const NO_CORRECTIONS: ObjectState['corrections'] = new Map();
 
 export class ObjectStates {
   readonly #states = new Map<ObjectKey, ObjectState>();
@@ -266,9 +286,9 @@ export class ObjectStates {
 
   /** There is no copy of ours. What another syncer has copied back from the last one is no change of the user still. */
   release(key: ObjectKey): void {
-    const { lastSynced, formerRecords, corrected } = this.of(key);
+    const { lastSynced, formerRecords, corrections } = this.of(key);
     this.forget(key);
-    Object.assign(this.of(key), { lastSynced, formerRecords, corrected });
+    Object.assign(this.of(key), { lastSynced, formerRecords, corrections });
   }
 
   /** There is neither a virtual object nor a copy of ours. */

@@ -8,6 +8,7 @@ import { KEEPING_REASONS, type SyncedKind } from '../kinds/kind.ts';
 import { vclusterRemedy } from '../kinds/synced-kinds.ts';
 import { LAST_SYNCED } from '../translate/bookkeeping.ts';
 import { needsWrite } from '../translate/content.ts';
+import { correctedValues } from '../translate/echoes.ts';
 import { recordOf } from '../translate/last-synced.ts';
 import { isVirtualBehind, readVirtual } from './cache-refresh.ts';
 import { STALE, UNCHANGED } from './controller.ts';
@@ -147,8 +148,7 @@ async function writePair(sync: KindSync, seen: SeenPair, merged: MergedCopy): Pr
   // Before the write, because its response may be lost.
   if (merged.host !== undefined && merged.virtual !== undefined)
     sync.states.of(key).arrivals.note(recordOf(merged.host), 'due');
-  if (merged.host !== undefined)
-    sync.states.of(key).noteWrite(recordOf(host), recordOf(merged.host), sync.nowMs());
+  if (merged.host !== undefined) noteWrite(sync, seen, merged.host);
   const stored = merged.host && (await writers.host.update(merged.host, reason));
   sync.recordReferences(key, merged.references);
   const copy = stored ?? host;
@@ -156,6 +156,13 @@ async function writePair(sync: KindSync, seen: SeenPair, merged: MergedCopy): Pr
     ? finishHost(sync, seen, merged, { copy, reason })
     : writeVirtual(sync, seen, merged, merged.virtual, copy));
   return { result, isAltered: isAltered(sync, merged.host, stored) };
+}
+
+function noteWrite(sync: KindSync, { key, host, virtual }: SeenPair, written: KubeObject): void {
+  const state = sync.states.of(key);
+  const { agreed } = state.lastSync(virtual, sync.nowMs());
+  state.noteReplaced(recordOf(host));
+  state.noteCorrected(correctedValues(host, written, agreed?.host), sync.nowMs());
 }
 
 async function finishHost(

@@ -5,15 +5,17 @@
  * |------------------------------------------------------------------|-----------------------------------------------------|
  * | what the patches make of itself, and no bookkeeping came back    | a user may have written it: no echo                 |
  * | what the rules in use wrote on the host, and not what it was     | an echo of the last sync                            |
- * | what an earlier record of this process has for the host, and     | a late echo: what counts is the last sync           |
- * | that record came back with it, or a correction of the host,      |                                                     |
- * | which changes no record, was made with it moments ago            |                                                     |
+ * | what an earlier record of this process has for the host, which   | a late echo: what counts is the last sync           |
+ * | came back with it                                                |                                                     |
+ * | what this process has given back to the host moments ago, if the | a late echo, too: a correction may change no        |
+ * | patches change it                                                | record, so its value comes back alone               |
  *
  * The virtual side gets back the value of the last sync, if that is known and it is time; else it keeps the echo for now. Either way, the merge
- * leaves the key alone: the value on the host and the entry of the record prove the echo until the virtual object is written.
+ * leaves the key alone: the value on the host and the entry of the record prove the echo until the virtual object is written, and this process
+ * remembers a correction for as long as something is left to do.
  *
  * What no record proves any more is taken for the user's: an echo in a backup of the virtual cluster that is older than the last records of this
- * process, or than the process. */
+ * process, or than the process; and the value of a correction that comes back later, or after another process has taken over. */
 
 import { ownValue, setOwn } from '../../base/json.ts';
 import type { KubeObject, StringMap } from '../../kube/object.ts';
@@ -32,9 +34,11 @@ import {
 import { hashOf, isUncertain, type KeyBase, type KeyState } from './merge-key.ts';
 import {
   holdOf,
+  idOfKey,
   stateOf,
   stringAt,
   type HeldKey,
+  type KeyId,
   type MetadataInput,
   type MetadataMember,
   type MetadataView,
@@ -83,11 +87,10 @@ export function echoedKeys(
   const isRecordEchoed = echoedBookkeeping(input).length > 0;
   // Without anything that came back, the record of the copy is the last one.
   const records = isRecordEchoed ? (input.memory?.records ?? []) : [];
-  let formers: readonly LastSynced[] | undefined;
   const known: Known = {
     isRecordEchoed,
     remembered: records.flatMap((record) => decodeLastSynced(record) ?? []),
-    formers: () => (formers ??= formerRecords(input)),
+    former: formerRecord(input),
   };
   return views.flatMap((view) => echoesInView(input, { recorded, view, known }));
 }
@@ -97,8 +100,8 @@ interface Known {
   readonly isRecordEchoed: boolean;
   /** The last records that this process saw on the copy or wrote, the latest first; none, if they are not needed. */
   readonly remembered: readonly LastSynced[];
-  /** Earlier records that this process wrote: one that has come back to the virtual object, and that of the last correction. */
-  readonly formers: () => readonly LastSynced[];
+  /** An earlier record that this process wrote and that has come back to the virtual object; undefined: none has. */
+  readonly former: LastSynced | undefined;
 }
 
 interface ViewContext {
@@ -124,7 +127,9 @@ function echoesInView(input: MetadataInput, context: ViewContext): readonly Echo
       agreed,
       rules: input.flows.rulesOf(['metadata', member, key]),
       remembered: known.remembered.flatMap((record) => record[member].get(hash) ?? []),
-      formers: () => known.formers().flatMap((record) => record[member].get(hash) ?? []),
+      former: known.former?.[member].get(hash),
+      isCorrection:
+        state.virtual !== state.forward && isCorrection(input, idOfKey(member, key), state.virtual),
     });
     if (entry === undefined) return [];
     const isFree = holdAt(key) === undefined;
@@ -161,7 +166,8 @@ interface Evidence {
   readonly agreed: SidedValues | undefined;
   readonly rules: string | undefined;
   readonly remembered: readonly SyncedEntry[];
-  readonly formers: () => readonly SyncedEntry[];
+  readonly former: SyncedEntry | undefined;
+  readonly isCorrection: boolean;
 }
 
 /** What was in step before another syncer copied the host's value back; undefined: the virtual value is no such copy. */
@@ -169,24 +175,31 @@ function echoedEntry({ virtual, base }: KeyState, evidence: Evidence): SyncedEnt
   const value = hashOf(virtual);
   const arrival = base.kind === 'recorded' ? base.arrival : 'unknown';
   const entries = lastEntries(base, evidence);
-  const echoed = entries
-    .map((entry) => arrivedEntry(entry, value, arrival))
-    .find(({ entry, isDue }) => !isDue && value === entry?.host && value !== entry?.virtual);
-  return echoed?.entry ?? lateEcho(evidence, entries, value);
+  const arrived = entries.map((entry) => arrivedEntry(entry, value, arrival));
+  const echoed = arrived.find(
+    ({ entry, isDue }) => !isDue && value === entry?.host && value !== entry?.virtual,
+  );
+  if (echoed !== undefined) return echoed.entry;
+  const isOnNeither = base.kind === 'recorded' && base.entry === undefined;
+  const last = entries[0] ?? (isOnNeither ? ON_NEITHER : undefined);
+  if (last === undefined || isOfVirtual(last, value) || !isLateEcho(evidence, value)) return undefined;
+  return arrived[0]?.entry ?? last;
 }
 
+const ON_NEITHER: SyncedEntry = { virtual: undefined, host: undefined, isFromHost: false };
+
 /** What another syncer has copied back is older than the last sync, whose values both sides keep. */
-function lateEcho(
-  { formers }: Evidence,
-  [last]: readonly SyncedEntry[],
-  value: string | undefined,
-): SyncedEntry | undefined {
-  if (value === last?.virtual) return undefined;
-  return formers().some(({ host, virtual }) => value === host && value !== virtual) ? last : undefined;
+function isLateEcho({ former, isCorrection }: Evidence, value: string | undefined): boolean {
+  return isCorrection || (former !== undefined && value === former.host && !isOfVirtual(former, value));
+}
+
+/** The virtual side had it, or got it from the host. */
+function isOfVirtual({ virtual, incoming }: SyncedEntry, value: string | undefined): boolean {
+  return value === virtual || (incoming !== undefined && value === incoming.virtual);
 }
 
 /** The last sync, from the record of the copy, or from the memory of this process where the copy has none, or an older one after a restore from a
- * backup. INVARIANT: never from the record that the virtual object has, because a tenant can write any; `formers` are those that this process wrote.
+ * backup. INVARIANT: never from the record that the virtual object has, because a tenant can write any; `former` is one that this process wrote.
  * INVARIANT: only what the rules in use have made, or the value of an earlier rule could be kept on the host by writing it on the virtual side.
  * What this process remembers is made by them, because other rules make another engine. */
 function lastEntries(
@@ -211,13 +224,41 @@ function entryOf({ virtual, host }: SidedValues, rules: string | undefined): Syn
   return madeBy(rules, { virtual: hashOf(virtual), host: hashOf(host), isFromHost: false });
 }
 
-/** The virtual object may have any record: it counts if this process wrote exactly that on the copy before the present one. Of a correction
- * of the host, which changes no record, the values come back alone. */
-function formerRecords({ virtual, memory }: MetadataInput): readonly LastSynced[] {
-  const back = recordOf(virtual);
-  const isKnown = back !== undefined && memory?.formerRecords?.includes(shortHash(back)) === true;
-  const records = [isKnown ? back : undefined, memory?.correctedRecord];
-  return records.flatMap((record) => (record === undefined ? [] : (decodeLastSynced(record) ?? [])));
+function isCorrection({ memory }: MetadataInput, id: KeyId, value: string | undefined): boolean {
+  const hash = memory?.corrected?.get(id);
+  return hash !== undefined && hash === hashOf(value);
+}
+
+/** Hashes of the values that a write gives back to the host after another client has changed them there: those of the last sync, by the record of the
+ * copy, or by what this process remembers of it. */
+export function correctedValues(
+  host: KubeObject,
+  written: KubeObject,
+  agreed: KubeObject | undefined,
+): ReadonlyMap<KeyId, string> {
+  const corrected = new Map<KeyId, string>();
+  let decoded: { readonly record: LastSynced | undefined } | undefined;
+  for (const member of MEMBERS) {
+    const [now, inStep] = [host, agreed].map((copy) => stringMapOf(copy?.metadata[member]));
+    for (const [key, value] of Object.entries(stringMapOf(written.metadata[member]))) {
+      if (value === ownValue(now ?? {}, key) || isBookkeepingAnnotation(key)) continue;
+      const hash = shortHash(value);
+      decoded ??= { record: decodeLastSynced(recordOf(host)) };
+      const isLast =
+        value === ownValue(inStep ?? {}, key) || hash === decoded.record?.[member].get(shortHash(key))?.host;
+      if (isLast) corrected.set(idOfKey(member, key), hash);
+    }
+  }
+  return corrected;
+}
+
+const MEMBERS: readonly MetadataMember[] = ['annotations', 'labels'];
+
+/** The record that the virtual object has, if this process wrote exactly that on the copy before the present one. */
+function formerRecord({ virtual, memory }: MetadataInput): LastSynced | undefined {
+  const record = recordOf(virtual);
+  if (record === undefined || memory?.formerRecords?.includes(shortHash(record)) !== true) return undefined;
+  return decodeLastSynced(record);
 }
 
 /** Annotations of the virtual object that are the bookkeeping of its own copy. Those of a virtual cluster inside this one name other objects. */

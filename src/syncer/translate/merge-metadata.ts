@@ -64,10 +64,10 @@ export interface MergeMemory {
   readonly agreed: { readonly virtual: KubeObject; readonly host: KubeObject } | undefined;
   /** That the copy had when both were in step last, and since then; the latest first. */
   readonly records?: readonly string[];
-  /** Hashes of those that this process has replaced on the copy. */
+  /** Hashes of those that the copy had before the last writes of this process. */
   readonly formerRecords?: readonly string[];
-  /** That the copy kept when this process corrected its data moments ago. */
-  readonly correctedRecord?: string | undefined;
+  /** Hashes of the values that this process has lately given back to the host after another client had changed them there. */
+  readonly corrected?: ReadonlyMap<KeyId, string>;
   /** Values that another syncer has copied back are replaced now; otherwise, they stay. */
   readonly restoresEchoes: boolean;
   /** Keys that both sides keep rewriting: they are left alone for now. */

@@ -396,8 +396,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "echoes: the virtual side's own value counts as one",
     file: ECHOES,
-    snippet: 'value === entry?.host && value !== entry?.virtual);',
-    replacement: 'value !== entry?.host && value === entry?.virtual);',
+    snippet: 'value === entry?.host && value !== entry?.virtual',
+    replacement: 'value !== entry?.host && value === entry?.virtual',
   },
   {
     name: 'echoes: the virtual side gets the value of the host',

@@ -117,19 +117,30 @@ describe('the last sync', () => {
 
   test('has the last four records that were replaced', () => {
     const state = synced();
-    for (const record of ['a', 'b', 'c', 'b', 'd', 'e']) state.noteWrite(record, 'next', 0);
+    for (const record of ['a', 'b', 'c', 'b', 'd', 'e']) state.noteReplaced(record);
     expect(state.lastSync(VIRTUAL, 0).formerRecords).toEqual(['c', 'b', 'd', 'e'].map(shortHash));
   });
 
-  test('has the record of a correction for moments, and none of an earlier object', () => {
+  test('has what was corrected on the host for ten seconds, each value of its own', () => {
     const state = synced();
-    state.noteWrite('a', 'a', 5);
-    state.noteWrite('a', 'b', 6);
-    const correctedAt = (nowMs: number): string | undefined => state.lastSync(VIRTUAL, nowMs).correctedRecord;
-    expect([correctedAt(5), correctedAt(10_004), correctedAt(10_005)]).toEqual(['a', 'a', undefined]);
+    state.noteCorrected(new Map([['labels a', 'x']]), 0);
+    state.noteCorrected(new Map(), 1);
+    state.noteCorrected(new Map([['labels b', 'y']]), 5000);
+    const correctedAt = (nowMs: number) => [...(state.lastSync(VIRTUAL, nowMs).corrected ?? [])].flat();
+    expect([9999, 10_000, 15_000].map(correctedAt)).toEqual([
+      ['labels a', 'x', 'labels b', 'y'],
+      ['labels b', 'y'],
+      [],
+    ]);
+  });
+
+  test('has it for as long as something is left to do, and not of an earlier object', () => {
+    const state = synced(later('another syncer has copied the host copy back', 60_000));
+    state.noteCorrected(new Map([['labels a', 'x']]), 0);
+    expect(state.lastSync(VIRTUAL, 60_000).corrected).toEqual(new Map([['labels a', 'x']]));
     const other = object('w', '1');
     state.noteRecord(other, 'b');
-    expect(state.lastSync(other, 5)).toEqual({ agreed: undefined, records: ['b'], formerRecords: [] });
+    expect(state.lastSync(other, 0).corrected).toBeUndefined();
   });
 
   test.each<[string, (state: ObjectState) => void]>([
@@ -147,10 +158,10 @@ describe('the last sync', () => {
 
   test('counts a record as replaced that another syncer has removed from the copy', () => {
     const state = synced();
-    state.noteWrite(undefined, 'next', 0);
+    state.noteReplaced(undefined);
     expect(state.lastSync(VIRTUAL, 0).formerRecords).toEqual([shortHash('record')]);
     const unknown = new ObjectState();
-    unknown.noteWrite(undefined, 'next', 0);
+    unknown.noteReplaced(undefined);
     expect(unknown.formerRecords).toEqual([]);
   });
 });
@@ -170,13 +181,15 @@ test('without a copy, the last sync is still known, and nothing else', () => {
   const states = new ObjectStates();
   const state = states.of(KEY);
   state.remember({ virtual: VIRTUAL, host: HOST }, seen(), false);
-  state.noteWrite('a', 'next', 0);
+  state.noteReplaced('a');
+  state.noteCorrected(new Map([['labels l', 'hash']]), 0);
   states.release(KEY);
   const released = states.of(KEY);
   expect(released.lastSync(VIRTUAL, 0)).toEqual({
     agreed: { virtual: VIRTUAL, host: HOST },
     records: ['record'],
     formerRecords: [shortHash('a')],
+    corrected: new Map([['labels l', 'hash']]),
   });
   expect([released.isCopied, released.isKnownCopy(HOST)]).toEqual([false, false]);
 });
@@ -184,7 +197,8 @@ test('without a copy, the last sync is still known, and nothing else', () => {
 /** Each member has another value than at first. */
 function filled(): ObjectState {
   const state = synced(later('why', 5));
-  state.noteWrite('before', 'before', 8);
+  state.noteReplaced('before');
+  state.noteCorrected(new Map([['labels l', 'hash']]), 8);
   state.arrivals.note('record', 'due');
   state.noteDrift(7);
   state.keyContests = new Map([['labels l', { to: 'host', contest: state.contest }]]);
@@ -208,7 +222,7 @@ describe('a state that is printed', () => {
       isCopied: true,
       lastSynced: { uid: 'v', agreed: { virtual: 'v@1', host: 'h@10' }, records: ['record'] },
       formerRecords: [shortHash('before')],
-      corrected: { record: 'before', atMs: 8 },
+      corrections: { 'labels l': { hash: 'hash', atMs: 8 } },
       left: { kind: 'later', reason: 'why', waitMs: 5 },
       contest,
       keyContests: { 'labels l': { to: 'host', contest } },

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { KubeObject, StringMap } from '../../../src/kube/object.ts';
 import { LAST_SYNCED } from '../../../src/syncer/translate/bookkeeping.ts';
 import { decodeLastSynced, shortHash } from '../../../src/syncer/translate/last-synced.ts';
+import { correctedValues } from '../../../src/syncer/translate/echoes.ts';
 import { idOfKey, type MergeMemory } from '../../../src/syncer/translate/merge-metadata.ts';
 import { costlyRuns } from '../../support/costly-runs.ts';
 import {
@@ -153,25 +154,120 @@ describe('a host value that another syncer copies back to the virtual object', a
     expect(annotationOf(believed.host, 'k')).toBe('team-team-v');
   });
 
-  test('is told from the record of a correction of the host, of which no record comes back', async () => {
-    const edited = touch(virtual, { annotations: { k: 'w' } });
-    const later = await copyOf(edited, oneWay);
-    const memory = { agreed: { virtual: edited, host: later }, restoresEchoes: true };
-    const mergedWith = (k: string, correctedRecord?: string) =>
-      merge({
-        virtual: touch(virtual, { annotations: { k } }),
-        host: later,
-        patches: oneWay,
-        memory: { ...memory, correctedRecord },
+  test('is told from the former record after an edit of the host has flowed back, which stays', async () => {
+    const changed = touch(host, { annotations: { k: 'team-w' } });
+    const flowed = await merge({ virtual, host: changed, patches: twoWay });
+    const next = written(flowed.virtual);
+    expect(annotationOf(next, 'k')).toBe('w');
+    const back = touch(next, { annotations: { k: 'team-v', [LAST_SYNCED]: record } });
+    const merged = await merge({
+      virtual: back,
+      host: flowed.host,
+      patches: twoWay,
+      arrival: 'arrived',
+      memory: {
+        agreed: { virtual: next, host: flowed.host },
+        records: [annotationOf(flowed.host, LAST_SYNCED) ?? ''],
+        formerRecords: [shortHash(record ?? '')],
+        restoresEchoes: true,
+      },
+    });
+    expect([annotationOf(merged.virtual, 'k'), annotationOf(merged.host, 'k')]).toEqual(['w', 'team-w']);
+  });
+
+  const corrected = new Map([[idOfKey('annotations', 'k'), shortHash('team-v')]]);
+
+  test.each([
+    { what: 'an edit', now: 'w', kept: ['w', 'team-w'] },
+    { what: 'a removal', now: undefined, kept: [undefined, undefined] },
+  ])(
+    'is told from a correction of the host, with which no record comes back, after $what',
+    async ({ now, kept }) => {
+      const edited = touch(virtual, { annotations: { k: now } });
+      const later = await copyOf(edited, oneWay);
+      const memory = { agreed: { virtual: edited, host: later }, restoresEchoes: true };
+      const mergedWith = (k: string, known: MergeMemory) =>
+        merge({
+          virtual: touch(virtual, { annotations: { k } }),
+          host: later,
+          patches: oneWay,
+          memory: known,
+        });
+      const late = await mergedWith('team-v', { ...memory, corrected });
+      expect([annotationOf(late.virtual, 'k'), annotationOf(late.host, 'k')]).toEqual(kept);
+      for (const k of ['v', 'x']) {
+        const merged = await mergedWith(k, { ...memory, corrected });
+        expect([merged.echo, annotationOf(merged.host, 'k')]).toEqual([undefined, `team-${k}`]);
+      }
+      expect((await mergedWith('team-v', memory)).echo).toBeUndefined();
+    },
+  );
+
+  test.each([
+    { what: 'edited', value: 'x', patches: oneWay, ids: ['annotations k'] },
+    { what: 'removed', value: undefined, patches: oneWay, ids: ['annotations k'] },
+    { what: 'edited, and flows back', value: 'team-x', patches: twoWay, ids: [] },
+  ])(
+    'a correction of the host is what it gives back of a value that was $what',
+    async ({ value, patches, ids }) => {
+      const changed = touch(await copyOf(virtual, patches), { annotations: { k: value } });
+      const merged = await merge({ virtual, host: changed, patches });
+      expect([...correctedValues(changed, merged.host, undefined).keys()]).toEqual(ids);
+      const stripped = touch(changed, { annotations: LOST });
+      const { host: again } = await merge({
+        virtual,
+        host: stripped,
+        patches,
+        memory: { agreed, restoresEchoes: true },
       });
-    const late = await mergedWith('team-v', record);
-    expect([annotationOf(late.virtual, 'k'), annotationOf(late.host, 'k')]).toEqual(['w', 'team-w']);
-    for (const merged of [
-      await mergedWith('v', record),
-      await mergedWith('x', record),
-      await mergedWith('team-v'),
-    ])
-      expect(merged.echo).toBeUndefined();
+      expect([...correctedValues(stripped, again, host).keys()]).toEqual(['annotations k']);
+      const edited = await merge({
+        virtual: touch(virtual, { annotations: { k: 'w' } }),
+        host: changed,
+        patches,
+      });
+      expect([...correctedValues(changed, edited.host, host).keys()]).toEqual([]);
+    },
+  );
+
+  test('a value that the patches leave as it is is none of a correction: a user may go back to it', async () => {
+    const plain = patchK('toHost', (value) => value);
+    const edited = touch(virtual, { annotations: { k: 'w' } });
+    const later = await copyOf(edited, plain);
+    const mark = { [LAST_SYNCED]: annotationOf(later, LAST_SYNCED) };
+    const back = touch(virtual, { annotations: { k: 'v', ...mark } });
+    const memory = {
+      agreed: { virtual: edited, host: later },
+      restoresEchoes: true,
+      corrected: new Map([[idOfKey('annotations', 'k'), shortHash('v')]]),
+    };
+    const merged = await merge({ virtual: back, host: later, patches: plain, memory });
+    expect([annotationOf(merged.virtual, 'k'), annotationOf(merged.host, 'k')]).toEqual(['v', 'v']);
+  });
+
+  test.each([
+    { what: 'it stays', edit: {} },
+    { what: 'the user has changed it and changes it back', edit: { k: 'def' } },
+  ])('a value that came from the host is no echo of its own record: $what', async ({ edit }) => {
+    const first = written(endpoints({}));
+    const found = await merge({
+      virtual: first,
+      host: touch(await copyOf(first), { annotations: { k: 'abc' } }),
+    });
+    const arrived = written(found.virtual);
+    const former = annotationOf(found.host, LAST_SYNCED) ?? '';
+    const calm = await merge({ virtual: arrived, host: found.host, arrival: 'arrived' });
+    const later = written(touch(arrived, { annotations: edit }));
+    const { host: now } = await merge({ virtual: later, host: calm.host, arrival: 'arrived' });
+    const back = written(touch(later, { annotations: { k: 'abc', [LAST_SYNCED]: former } }));
+    const memory = {
+      agreed: { virtual: later, host: now },
+      records: [annotationOf(now, LAST_SYNCED) ?? ''],
+      formerRecords: [shortHash(former)],
+      restoresEchoes: true,
+    };
+    const merged = await merge({ virtual: back, host: now, memory, arrival: 'arrived' });
+    expect([annotationOf(merged.virtual, 'k'), annotationOf(merged.host, 'k')]).toEqual(['abc', 'abc']);
   });
 
   test('of a key that both sides have removed since leaves a record that can be read', async () => {
