@@ -7,7 +7,7 @@ import type { Observation } from './decide.ts';
 import { jsonEquals, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { isBookkeepingAnnotation } from '../translate/bookkeeping.ts';
 import { recordOf, shortHash } from '../translate/last-synced.ts';
-import type { KeyId, MergeMemory } from '../translate/merge-metadata.ts';
+import type { MergeMemory, ValueId } from '../translate/merge-metadata.ts';
 import {
   Arrivals,
   noteDrift,
@@ -50,9 +50,13 @@ interface Termination {
   isReported: boolean;
 }
 
+/** A value that this process has given back to the host. */
 interface Correction {
-  readonly hash: string;
+  /** When it was about to be written. */
   readonly atMs: number;
+  readonly key: string;
+  /** The virtual object had an echo of the key when it was seen last. */
+  readonly isEchoed: boolean;
 }
 
 /** The reason of what is left where the host's admission has changed what was written, which is a change of the host like any other. */
@@ -60,8 +64,10 @@ export const ALTERED = 'the host has changed what was written';
 
 /** Another syncer copies a record back within moments of its write. */
 const RECORDS_MAX = 4;
-/** Usually, another syncer copies a value back sooner. From then on, a user may write the same. */
+/** Usually, another syncer copies a correction back sooner; later, the same value may be that of a user. */
 const CORRECTED_MS = 10_000;
+/** Others choose the names of the keys. The last ones are kept. */
+const CORRECTIONS_MAX = 256;
 
 export class ObjectState {
   /** Undefined: this process has not synced the pair, or its versions may have other content after a restore. */
@@ -73,10 +79,9 @@ export class ObjectState {
   /** Unlike `synced`, it outlasts a deletion of the copy that is not this process's wish, or that another copy follows. */
   isCopied = false;
   lastSynced: LastSync | undefined;
-  /** Hashes of the records that the copy had before the last writes of this process, the last one at the end. */
+  /** Hashes of the records that the copy had before the last writes of this process, which may have kept them; the last one at the end. */
   formerRecords: readonly string[] = [];
-  /** Values that this process has given back to the host, by their hash. */
-  corrections: ReadonlyMap<KeyId, Correction> = NO_CORRECTIONS;
+  corrections: ReadonlyMap<ValueId, Correction> = NO_CORRECTIONS;
   /** What the last sync has left to do; undefined: nothing. */
   left: Left | undefined;
   contest: Contest | undefined;
@@ -150,7 +155,7 @@ export class ObjectState {
     const memory = { agreed: last.agreed, records: last.records, formerRecords: this.formerRecords };
     const corrections = lateCorrections(this, nowMs);
     if (corrections.length === 0) return memory;
-    return { ...memory, corrected: new Map(corrections.map(([id, { hash }]) => [id, hash])) };
+    return { ...memory, corrected: new Set(corrections.map(([id]) => id)) };
   }
 
   /** Of the copy, before the pair is written: if that fails, the next attempt may find the copy without what this record proves. */
@@ -169,11 +174,19 @@ export class ObjectState {
     this.formerRecords = [...others, hash].slice(-RECORDS_MAX);
   }
 
-  /** Hashes of values that the host is about to get back. */
-  noteCorrected(values: ReadonlyMap<KeyId, string>, atMs: number): void {
+  /** `values`: which the host is about to get back, with their keys. */
+  noteCorrected(values: ReadonlyMap<ValueId, string>, atMs: number): void {
     if (values.size === 0) return;
-    const corrections = [...values].map(([id, hash]) => [id, { hash, atMs }] as const);
-    this.corrections = new Map([...lateCorrections(this, atMs), ...corrections]);
+    const known = lateCorrections(this, atMs).filter(([id]) => !values.has(id));
+    const corrections = [...values].map(([id, key]) => [id, { atMs, key, isEchoed: false }] as const);
+    this.corrections = new Map([...known, ...corrections].slice(-CORRECTIONS_MAX));
+  }
+
+  /** `keys`: of which the virtual object has echoes. A correction that may be one of them is known until that one has gone. */
+  noteEchoes(keys: readonly string[], nowMs: number): void {
+    if (this.corrections.size === 0) return;
+    const known = lateCorrections(this, nowMs);
+    this.corrections = new Map(known.map(([id, one]) => [id, { ...one, isEchoed: keys.includes(one.key) }]));
   }
 
   /** `isEchoed`: the virtual object keeps, for now, what another syncer has copied back. */
@@ -218,13 +231,12 @@ export class ObjectState {
   }
 }
 
-/** What comes back while something is left to do may have to wait with that. */
 function lateCorrections(
-  { corrections, left }: ObjectState,
+  { corrections }: ObjectState,
   nowMs: number,
-): readonly (readonly [KeyId, Correction])[] {
+): readonly (readonly [ValueId, Correction])[] {
   if (corrections.size === 0) return [];
-  return [...corrections].filter(([, { atMs }]) => left !== undefined || nowMs - atMs < CORRECTED_MS);
+  return [...corrections].filter(([, { atMs, isEchoed }]) => isEchoed || nowMs - atMs < CORRECTED_MS);
 }
 
 function lastSyncOf({ lastSynced }: ObjectState, { metadata: { uid } }: KubeObject): LastSync | undefined {

@@ -120,18 +120,20 @@ async function withoutContested(
   return concluded(sync, seen.key, await writePair(sync, seen, merged), { held, failure: merged.failure });
 }
 
-function mergedCopy(
+async function mergedCopy(
   sync: KindSync,
   seen: SeenPair,
   held: ReadonlyMap<string, number>,
 ): Promise<MergedCopy | RefusedCopy> {
   const { key, host } = seen;
   const state = sync.states.of(key);
-  return sync.forge.merged(seen, state.arrivals.of(recordOf(host)), {
+  const merged = await sync.forge.merged(seen, state.arrivals.of(recordOf(host)), {
     ...state.lastSync(seen.virtual, sync.nowMs()),
     restoresEchoes: correctionWaitMs(state.contest, sync.nowMs()) === 0,
     held: new Set(held.keys()),
   });
+  if (!isRefused(merged)) state.noteEchoes(merged.echo?.keys ?? [], sync.nowMs());
+  return merged;
 }
 
 /** Writes the host first. Its record lists the values on their way to the virtual side, so neither a crash nor a concurrent edit alone loses them.
@@ -159,10 +161,10 @@ async function writePair(sync: KindSync, seen: SeenPair, merged: MergedCopy): Pr
 }
 
 function noteWrite(sync: KindSync, { key, host, virtual }: SeenPair, written: KubeObject): void {
-  const state = sync.states.of(key);
-  const { agreed } = state.lastSync(virtual, sync.nowMs());
+  const [state, nowMs] = [sync.states.of(key), sync.nowMs()];
+  const { agreed } = state.lastSync(virtual, nowMs);
   state.noteReplaced(recordOf(host));
-  state.noteCorrected(correctedValues(host, written, agreed?.host), sync.nowMs());
+  state.noteCorrected(correctedValues(host, written, agreed?.host), nowMs);
 }
 
 async function finishHost(

@@ -5,17 +5,17 @@
  * |------------------------------------------------------------------|-----------------------------------------------------|
  * | what the patches make of itself, and no bookkeeping came back    | a user may have written it: no echo                 |
  * | what the rules in use wrote on the host, and not what it was     | an echo of the last sync                            |
- * | what an earlier record of this process has for the host, which   | a late echo: what counts is the last sync           |
- * | came back with it                                                |                                                     |
+ * | what an earlier record has for the host, if that record came     | a late echo: what counts is the last sync           |
+ * | back too, and this process knows it; no value from the host      |                                                     |
  * | what this process has given back to the host moments ago, if the | a late echo, too: a correction may change no        |
  * | patches change it                                                | record, so its value comes back alone               |
  *
  * The virtual side gets back the value of the last sync, if that is known and it is time; else it keeps the echo for now. Either way, the merge
- * leaves the key alone: the value on the host and the entry of the record prove the echo until the virtual object is written, and this process
- * remembers a correction for as long as something is left to do.
+ * leaves the key alone: the value on the host and the entry of the record prove the echo until the virtual object is written, and a correction is
+ * remembered for as long as the virtual object has it.
  *
- * What no record proves any more is taken for the user's: an echo in a backup of the virtual cluster that is older than the last records of this
- * process, or than the process; and the value of a correction that comes back later, or after another process has taken over. */
+ * What nothing proves any more is taken for the user's: an echo in a backup of the virtual cluster that is older than the last records of this
+ * process, or than the process; and a correction that comes back after another record was written, and later than that, or to another process. */
 
 import { ownValue, setOwn } from '../../base/json.ts';
 import type { KubeObject, StringMap } from '../../kube/object.ts';
@@ -42,6 +42,7 @@ import {
   type MetadataInput,
   type MetadataMember,
   type MetadataView,
+  type ValueId,
   type Recorded,
 } from './merge-metadata.ts';
 
@@ -63,7 +64,7 @@ export interface EchoedKey {
   /** It may be a value on its way from the host that another daemon is about to write. */
   readonly isUncertain: boolean;
   /** Nothing holds a key that flows to the host alone: no other client of the host changes it for good. */
-  readonly isCorrected: boolean;
+  readonly isEnforced: boolean;
 }
 
 interface SidedValues {
@@ -128,13 +129,12 @@ function echoesInView(input: MetadataInput, context: ViewContext): readonly Echo
       rules: input.flows.rulesOf(['metadata', member, key]),
       remembered: known.remembered.flatMap((record) => record[member].get(hash) ?? []),
       former: known.former?.[member].get(hash),
-      isCorrection:
-        state.virtual !== state.forward && isCorrection(input, idOfKey(member, key), state.virtual),
+      isCorrection: isCorrection(input, idOfKey(member, key), state),
     });
     if (entry === undefined) return [];
     const isFree = holdAt(key) === undefined;
-    const isCorrected = isFree && state.flow === 'toHost';
-    return [{ member, key, state, agreed, entry, isUncertain: isFree && isUncertain(state), isCorrected }];
+    const isEnforced = isFree && state.flow === 'toHost';
+    return [{ member, key, state, agreed, entry, isUncertain: isFree && isUncertain(state), isEnforced }];
   });
 }
 
@@ -180,20 +180,23 @@ function echoedEntry({ virtual, base }: KeyState, evidence: Evidence): SyncedEnt
     ({ entry, isDue }) => !isDue && value === entry?.host && value !== entry?.virtual,
   );
   if (echoed !== undefined) return echoed.entry;
-  const isOnNeither = base.kind === 'recorded' && base.entry === undefined;
-  const last = entries[0] ?? (isOnNeither ? ON_NEITHER : undefined);
+  const last = entries[0] ?? unrecorded(base, evidence);
   if (last === undefined || isOfVirtual(last, value) || !isLateEcho(evidence, value)) return undefined;
-  return arrived[0]?.entry ?? last;
+  return arrival === 'arrived' ? (arrived[0]?.entry ?? last) : last;
 }
 
-const ON_NEITHER: SyncedEntry = { virtual: undefined, host: undefined, isFromHost: false };
+/** The last sync of a key of which the record has no entry: the virtual side had none. */
+function unrecorded(base: KeyBase, { agreed, rules }: Evidence): SyncedEntry | undefined {
+  if (base.kind !== 'recorded' || base.entry !== undefined) return undefined;
+  return entryOf(agreed ?? { virtual: undefined, host: undefined }, rules);
+}
 
-/** What another syncer has copied back is older than the last sync, whose values both sides keep. */
+/** What another syncer has copied back is older than the last sync. */
 function isLateEcho({ former, isCorrection }: Evidence, value: string | undefined): boolean {
   return isCorrection || (former !== undefined && value === former.host && !isOfVirtual(former, value));
 }
 
-/** The virtual side had it, or got it from the host. */
+/** The virtual side had it, or gets it from the host. */
 function isOfVirtual({ virtual, incoming }: SyncedEntry, value: string | undefined): boolean {
   return value === virtual || (incoming !== undefined && value === incoming.virtual);
 }
@@ -224,29 +227,34 @@ function entryOf({ virtual, host }: SidedValues, rules: string | undefined): Syn
   return madeBy(rules, { virtual: hashOf(virtual), host: hashOf(host), isFromHost: false });
 }
 
-function isCorrection({ memory }: MetadataInput, id: KeyId, value: string | undefined): boolean {
-  const hash = memory?.corrected?.get(id);
-  return hash !== undefined && hash === hashOf(value);
+/** A value that the patches leave as it is cannot grow. */
+function isCorrection({ memory }: MetadataInput, id: KeyId, { virtual, forward }: KeyState): boolean {
+  if (memory?.corrected === undefined || virtual === undefined || virtual === forward) return false;
+  return memory.corrected.has(idOfValue(id, virtual));
 }
 
-/** Hashes of the values that a write gives back to the host after another client has changed them there: those of the last sync, by the record of the
- * copy, or by what this process remembers of it. */
+function idOfValue(id: KeyId, value: string): ValueId {
+  return `${id} ${shortHash(value)}`;
+}
+
+/** The values that a write gives back to the host, with their keys: those of the last sync, by the record of the copy, or by what this process
+ * remembers of it, which another client has changed there, or a restore. */
 export function correctedValues(
   host: KubeObject,
   written: KubeObject,
   agreed: KubeObject | undefined,
-): ReadonlyMap<KeyId, string> {
-  const corrected = new Map<KeyId, string>();
+): ReadonlyMap<ValueId, string> {
+  const corrected = new Map<ValueId, string>();
   let decoded: { readonly record: LastSynced | undefined } | undefined;
   for (const member of MEMBERS) {
     const [now, inStep] = [host, agreed].map((copy) => stringMapOf(copy?.metadata[member]));
     for (const [key, value] of Object.entries(stringMapOf(written.metadata[member]))) {
       if (value === ownValue(now ?? {}, key) || isBookkeepingAnnotation(key)) continue;
-      const hash = shortHash(value);
       decoded ??= { record: decodeLastSynced(recordOf(host)) };
       const isLast =
-        value === ownValue(inStep ?? {}, key) || hash === decoded.record?.[member].get(shortHash(key))?.host;
-      if (isLast) corrected.set(idOfKey(member, key), hash);
+        value === ownValue(inStep ?? {}, key) ||
+        shortHash(value) === decoded.record?.[member].get(shortHash(key))?.host;
+      if (isLast) corrected.set(idOfValue(idOfKey(member, key), value), key);
     }
   }
   return corrected;
@@ -322,13 +330,14 @@ function heldKey(echo: EchoedKey, { value }: Value): HeldKey {
 }
 
 function heldHostValue(
-  { state, agreed, entry, isCorrected }: EchoedKey,
+  { state, agreed, entry, isEnforced }: EchoedKey,
   virtual: string | undefined,
 ): string | undefined {
   const isWritten = (value: string | undefined): boolean => hashOf(value) === entry.host;
   // A copy that is created gets the value that the one before it had, and an echo is its text. Both sides may have been in step before that one.
   if (state.base.kind === 'fresh') return [state.virtual, agreed?.host].find(isWritten);
-  return isCorrected && isWritten(virtual) ? virtual : state.host;
+  // Of what only the host has, there is no entry: it stays.
+  return isEnforced && entry.host !== undefined && isWritten(virtual) ? virtual : state.host;
 }
 
 /** The object itself, if it has them all. */

@@ -64,10 +64,10 @@ export interface MergeMemory {
   readonly agreed: { readonly virtual: KubeObject; readonly host: KubeObject } | undefined;
   /** That the copy had when both were in step last, and since then; the latest first. */
   readonly records?: readonly string[];
-  /** Hashes of those that the copy had before the last writes of this process. */
+  /** Hashes of those that the copy had before the last writes of this process, which may have kept them. */
   readonly formerRecords?: readonly string[];
-  /** Hashes of the values that this process has lately given back to the host after another client had changed them there. */
-  readonly corrected?: ReadonlyMap<KeyId, string>;
+  /** Values that this process has given back to the host moments ago, or that the virtual object has had as echoes since. */
+  readonly corrected?: ReadonlySet<ValueId>;
   /** Values that another syncer has copied back are replaced now; otherwise, they stay. */
   readonly restoresEchoes: boolean;
   /** Keys that both sides keep rewriting: they are left alone for now. */
@@ -111,6 +111,9 @@ export interface KeyFlow {
 
 /** `annotations KEY` or `labels KEY`, in the host's key space. */
 export type KeyId = string;
+
+/** A {@link KeyId} and the hash of a value. */
+export type ValueId = string;
 
 export function idOfKey(member: MetadataMember, key: string): KeyId {
   return `${member} ${key}`;

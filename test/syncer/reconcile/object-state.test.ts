@@ -121,26 +121,43 @@ describe('the last sync', () => {
     expect(state.lastSync(VIRTUAL, 0).formerRecords).toEqual(['c', 'b', 'd', 'e'].map(shortHash));
   });
 
-  test('has what was corrected on the host for ten seconds, each value of its own', () => {
+  const correctedAt = (state: ObjectState, nowMs: number) => [
+    ...(state.lastSync(VIRTUAL, nowMs).corrected ?? []),
+  ];
+
+  test('has each value that was corrected on the host for ten seconds', () => {
     const state = synced();
-    state.noteCorrected(new Map([['labels a', 'x']]), 0);
+    state.noteCorrected(new Map([['labels a x', 'a']]), 0);
     state.noteCorrected(new Map(), 1);
-    state.noteCorrected(new Map([['labels b', 'y']]), 5000);
-    const correctedAt = (nowMs: number) => [...(state.lastSync(VIRTUAL, nowMs).corrected ?? [])].flat();
-    expect([9999, 10_000, 15_000].map(correctedAt)).toEqual([
-      ['labels a', 'x', 'labels b', 'y'],
-      ['labels b', 'y'],
+    state.noteCorrected(new Map([['labels a y', 'a']]), 5000);
+    expect([9999, 10_000, 15_000].map((nowMs) => correctedAt(state, nowMs))).toEqual([
+      ['labels a x', 'labels a y'],
+      ['labels a y'],
       [],
     ]);
   });
 
-  test('has it for as long as something is left to do, and not of an earlier object', () => {
-    const state = synced(later('another syncer has copied the host copy back', 60_000));
-    state.noteCorrected(new Map([['labels a', 'x']]), 0);
-    expect(state.lastSync(VIRTUAL, 60_000).corrected).toEqual(new Map([['labels a', 'x']]));
+  test('has it for as long as the virtual object has an echo of the key, if it was known when that one came', () => {
+    const state = synced();
+    state.noteCorrected(new Map([['labels a x', 'a']]), 0);
+    state.noteEchoes(['a'], 9000);
+    expect(correctedAt(state, 60_000)).toEqual(['labels a x']);
+    state.noteEchoes(['b'], 60_000);
+    expect(correctedAt(state, 60_001)).toEqual([]);
+    state.noteEchoes(['a'], 60_001);
+    expect(correctedAt(state, 60_001)).toEqual([]);
+  });
+
+  test('has no more than 256 of them, the last ones, and none of an earlier object', () => {
+    const state = synced();
+    const values = (from: number, count: number) =>
+      new Map(Array.from({ length: count }, (_, at) => [`labels ${from + at} x`, `${from + at}`]));
+    state.noteCorrected(values(0, 200), 0);
+    state.noteCorrected(values(200, 200), 1);
+    expect([correctedAt(state, 1).length, correctedAt(state, 1)[0]]).toEqual([256, 'labels 144 x']);
     const other = object('w', '1');
     state.noteRecord(other, 'b');
-    expect(state.lastSync(other, 0).corrected).toBeUndefined();
+    expect(state.lastSync(other, 1).corrected).toBeUndefined();
   });
 
   test.each<[string, (state: ObjectState) => void]>([
@@ -182,14 +199,14 @@ test('without a copy, the last sync is still known, and nothing else', () => {
   const state = states.of(KEY);
   state.remember({ virtual: VIRTUAL, host: HOST }, seen(), false);
   state.noteReplaced('a');
-  state.noteCorrected(new Map([['labels l', 'hash']]), 0);
+  state.noteCorrected(new Map([['labels l hash', 'l']]), 0);
   states.release(KEY);
   const released = states.of(KEY);
   expect(released.lastSync(VIRTUAL, 0)).toEqual({
     agreed: { virtual: VIRTUAL, host: HOST },
     records: ['record'],
     formerRecords: [shortHash('a')],
-    corrected: new Map([['labels l', 'hash']]),
+    corrected: new Set(['labels l hash']),
   });
   expect([released.isCopied, released.isKnownCopy(HOST)]).toEqual([false, false]);
 });
@@ -198,7 +215,7 @@ test('without a copy, the last sync is still known, and nothing else', () => {
 function filled(): ObjectState {
   const state = synced(later('why', 5));
   state.noteReplaced('before');
-  state.noteCorrected(new Map([['labels l', 'hash']]), 8);
+  state.noteCorrected(new Map([['labels l hash', 'l']]), 8);
   state.arrivals.note('record', 'due');
   state.noteDrift(7);
   state.keyContests = new Map([['labels l', { to: 'host', contest: state.contest }]]);
@@ -222,7 +239,7 @@ describe('a state that is printed', () => {
       isCopied: true,
       lastSynced: { uid: 'v', agreed: { virtual: 'v@1', host: 'h@10' }, records: ['record'] },
       formerRecords: [shortHash('before')],
-      corrections: { 'labels l': { hash: 'hash', atMs: 8 } },
+      corrections: { 'labels l hash': { atMs: 8, key: 'l', isEchoed: false } },
       left: { kind: 'later', reason: 'why', waitMs: 5 },
       contest,
       keyContests: { 'labels l': { to: 'host', contest } },

@@ -154,7 +154,7 @@ describe('a host value that another syncer copies back to the virtual object', a
     expect(annotationOf(believed.host, 'k')).toBe('team-team-v');
   });
 
-  test('is told from the former record after an edit of the host has flowed back, which stays', async () => {
+  test('is recognized by the former record after an edit of the host has flowed back, which stays', async () => {
     const changed = touch(host, { annotations: { k: 'team-w' } });
     const flowed = await merge({ virtual, host: changed, patches: twoWay });
     const next = written(flowed.virtual);
@@ -175,13 +175,13 @@ describe('a host value that another syncer copies back to the virtual object', a
     expect([annotationOf(merged.virtual, 'k'), annotationOf(merged.host, 'k')]).toEqual(['w', 'team-w']);
   });
 
-  const corrected = new Map([[idOfKey('annotations', 'k'), shortHash('team-v')]]);
+  const corrected = new Set([`${idOfKey('annotations', 'k')} ${shortHash('team-v')}`]);
 
   test.each([
     { what: 'an edit', now: 'w', kept: ['w', 'team-w'] },
     { what: 'a removal', now: undefined, kept: [undefined, undefined] },
   ])(
-    'is told from a correction of the host, with which no record comes back, after $what',
+    'is recognized as a correction of the host, with which no record comes back, after $what',
     async ({ now, kept }) => {
       const edited = touch(virtual, { annotations: { k: now } });
       const later = await copyOf(edited, oneWay);
@@ -203,34 +203,65 @@ describe('a host value that another syncer copies back to the virtual object', a
     },
   );
 
-  test.each([
-    { what: 'edited', value: 'x', patches: oneWay, ids: ['annotations k'] },
-    { what: 'removed', value: undefined, patches: oneWay, ids: ['annotations k'] },
-    { what: 'edited, and flows back', value: 'team-x', patches: twoWay, ids: [] },
-  ])(
-    'a correction of the host is what it gives back of a value that was $what',
-    async ({ value, patches, ids }) => {
-      const changed = touch(await copyOf(virtual, patches), { annotations: { k: value } });
-      const merged = await merge({ virtual, host: changed, patches });
-      expect([...correctedValues(changed, merged.host, undefined).keys()]).toEqual(ids);
+  test.each(['x', undefined])(
+    'a correction gives back a value that was changed to %s on the host',
+    async (value) => {
+      const changed = touch(host, { annotations: { k: value } });
+      const ids = (merged: { readonly host: KubeObject }, copy = changed, last?: KubeObject) => [
+        ...correctedValues(copy, merged.host, last).keys(),
+      ];
+      expect(ids(await merge({ virtual, host: changed, patches: oneWay }))).toEqual([...corrected]);
       const stripped = touch(changed, { annotations: LOST });
-      const { host: again } = await merge({
-        virtual,
-        host: stripped,
-        patches,
-        memory: { agreed, restoresEchoes: true },
-      });
-      expect([...correctedValues(stripped, again, host).keys()]).toEqual(['annotations k']);
-      const edited = await merge({
-        virtual: touch(virtual, { annotations: { k: 'w' } }),
-        host: changed,
-        patches,
-      });
-      expect([...correctedValues(changed, edited.host, host).keys()]).toEqual([]);
+      const memory = { agreed, restoresEchoes: true };
+      const rewritten = await merge({ virtual, host: stripped, patches: oneWay, memory });
+      expect([ids(rewritten, stripped), ids(rewritten, stripped, host)]).toEqual([[], [...corrected]]);
+      const edited = touch(virtual, { annotations: { k: 'w' } });
+      expect(ids(await merge({ virtual: edited, host: changed, patches: oneWay }), changed, host)).toEqual(
+        [],
+      );
     },
   );
 
-  test('a value that the patches leave as it is is none of a correction: a user may go back to it', async () => {
+  test('a correction gives back labels too, and nothing that is only on the host', async () => {
+    const labelled = endpoints({ labels: { k: 'v' } });
+    const patches: TestPatches = { ...PREFIXED, flowOf: () => 'toHost' };
+    const copy = await copyOf(labelled, patches);
+    const changed = touch(copy, { annotations: { own: 'x' }, labels: { k: 'x' } });
+    const { host: written } = await merge({ virtual: labelled, host: changed, patches });
+    expect([...correctedValues(changed, written, undefined)]).toEqual([
+      [`${idOfKey('labels', 'k')} ${shortHash('team-v')}`, 'k'],
+    ]);
+  });
+
+  test('a late correction removes nothing from the host that another client put there', async () => {
+    const removed = touch(virtual, { annotations: { k: undefined } });
+    const others = touch(await copyOf(removed, oneWay), { annotations: { k: 'x' } });
+    const merged = await merge({
+      virtual: touch(removed, { annotations: { k: 'team-v' } }),
+      host: others,
+      patches: oneWay,
+      memory: { agreed: undefined, restoresEchoes: true, corrected },
+    });
+    expect([annotationOf(merged.virtual, 'k'), annotationOf(merged.host, 'k')]).toEqual([undefined, 'x']);
+  });
+
+  test('what this process remembers is given back where the record has no entry', async () => {
+    const agreedOn = touch(virtual, { annotations: { k: 'w' } });
+    const older = await copyOf(touch(virtual, { annotations: { k: undefined } }), oneWay);
+    const merged = await merge({
+      virtual: touch(virtual, { annotations: { k: 'team-v' } }),
+      host: older,
+      patches: oneWay,
+      memory: {
+        agreed: { virtual: agreedOn, host: await copyOf(agreedOn, oneWay) },
+        restoresEchoes: true,
+        corrected,
+      },
+    });
+    expect(annotationOf(merged.virtual, 'k')).toBe('w');
+  });
+
+  test('a user may go back to a value that the patches leave as it is, moments after its correction', async () => {
     const plain = patchK('toHost', (value) => value);
     const edited = touch(virtual, { annotations: { k: 'w' } });
     const later = await copyOf(edited, plain);
@@ -239,7 +270,7 @@ describe('a host value that another syncer copies back to the virtual object', a
     const memory = {
       agreed: { virtual: edited, host: later },
       restoresEchoes: true,
-      corrected: new Map([[idOfKey('annotations', 'k'), shortHash('v')]]),
+      corrected: new Set([`${idOfKey('annotations', 'k')} ${shortHash('v')}`]),
     };
     const merged = await merge({ virtual: back, host: later, patches: plain, memory });
     expect([annotationOf(merged.virtual, 'k'), annotationOf(merged.host, 'k')]).toEqual(['v', 'v']);
