@@ -1,7 +1,7 @@
 /** Events: one storage, served as core/v1 and as events.k8s.io/v1. */
 
 import { metadataOf } from '../kube/object.ts';
-import { isJsonObject, type JsonObject, objectField, text } from '../base/json.ts';
+import { isJsonObject, type JsonObject, numberField, objectField, text } from '../base/json.ts';
 import { invalidValue, requiredValue, tooLong, type FieldError } from './status.ts';
 import { defineResource, type ResourceDefinition } from './objects/resource-definition.ts';
 import type { ObjectSchema, TypeTable } from './schema/object-schema.ts';
@@ -198,7 +198,7 @@ function lastSeen(core: JsonObject): string {
 }
 
 function countOf(core: JsonObject): number {
-  return Number(series(core)?.['count'] ?? core['count'] ?? 1) || 1;
+  return numberField(objectField(core, 'series'), 'count', numberField(core, 'count')) || 1;
 }
 
 function objectText(core: JsonObject): string {

@@ -61,6 +61,12 @@ export function text(object: JsonObject, field: string): string {
   return typeof value === 'string' ? value : '';
 }
 
+/** NaN for a member that is not a number: `Number` would call the `toString` or `valueOf` that an object of JSON may have, and throw. */
+export function numberField(object: JsonObject, field: string, otherwise = 0): number {
+  const value = ownValue(object, field) ?? otherwise;
+  return typeof value === 'number' || typeof value === 'bigint' ? Number(value) : NaN;
+}
+
 export function objectField(object: JsonObject, field: string): JsonObject {
   const value = ownValue(object, field);
   return isJsonObject(value) ? value : {};

@@ -2,7 +2,7 @@
 
 import { messageOf } from '../base/errors.ts';
 import { type Clock, sleep } from '../base/clock.ts';
-import { isJsonObject, jsonEquals, textAt, type JsonObject } from '../base/json.ts';
+import { isJsonObject, jsonEquals, numberField, textAt, type JsonObject } from '../base/json.ts';
 import type { Logger } from '../base/logger.ts';
 import { OutageLog } from '../base/outage-log.ts';
 import type { Random } from '../base/random.ts';
@@ -161,7 +161,7 @@ export class MemberLock implements Lock {
     const { holder, identity } = this;
     if (holder === '' || holder === identity) return true;
     if (isReplica(holder)) return replicas.isExpired(holder, this.#seen?.sinceMs);
-    const seconds = Number(this.#seen?.spec['leaseDurationSeconds'] ?? DURATION_SECONDS);
+    const seconds = numberField(this.#seen?.spec ?? {}, 'leaseDurationSeconds') || DURATION_SECONDS;
     return clock.monotonicMs() >= (this.#seen?.sinceMs ?? Infinity) + seconds * 1000;
   }
 

@@ -87,6 +87,7 @@ test.each<[string, JsonObject, string | number]>([
   ['Last Seen', {}, '<unknown>'],
   ['Count', {}, 1],
   ['Count', { count: 3 }, 3],
+  ['Count', { count: { toString: 1, valueOf: 1 } }, 1],
   ['Count', { count: 3, series: { count: 7 } }, 7],
   [
     'Source',

@@ -1,15 +1,17 @@
 /** JSON values as everything else passes them on. */
 
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   canonicalJson,
   cloneJson,
   jsonEquals,
   mergePatch,
+  numberField,
   parseJson,
   textLengthOf,
   type JsonObject,
+  type JsonValue,
 } from '../../src/base/json.ts';
 
 const INT64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
@@ -48,6 +50,25 @@ test.each(['9007199254740991', '0.1', '1e3', '"9223372036854775807"', '[ -1 ]', 
 
 test('text that is no JSON is a SyntaxError, with long digits too', () => {
   for (const text of ['{', '[9223372036854775807']) expect(() => parseJson(text)).toThrow(SyntaxError);
+});
+
+describe('a number among the members', () => {
+  test.each<[JsonValue, number]>([
+    [5, 5],
+    [-0.5, -0.5],
+    [parseJson('9223372036854775807'), 2 ** 63],
+    [null, 7],
+    ['5', NaN],
+    [true, NaN],
+    [[5], NaN],
+    [{ toString: 1, valueOf: 1 }, NaN],
+  ])('%j is %d', (value, number) => {
+    expect(numberField({ of: value }, 'of', 7)).toBe(number);
+  });
+
+  test('that is missing is 0, or another that the caller names', () => {
+    expect([numberField({}, 'constructor'), numberField({}, 'of', 7)]).toEqual([0, 7]);
+  });
 });
 
 test('a text is never shorter than it is measured, and is measured up to the limit', () => {

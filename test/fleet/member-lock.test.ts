@@ -1,7 +1,7 @@
 /** The Lease of one member: when its replica may take it, what it writes there, and how it gives it back. Several replicas: {@link ./replicas.test.ts}. */
 
 import { expect, test } from 'vitest';
-import type { JsonObject } from '../../src/base/json.ts';
+import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { MemberLock } from '../../src/fleet/member-lock.ts';
 import { microTime, type KubeObject, type StringMap } from '../../src/kube/object.ts';
@@ -52,7 +52,10 @@ function setUp(
   return { clock, server, state, lock, lease, holding, leaving, running: hold() };
 }
 
-function held(holderIdentity: string, seconds = 3600): { readonly spec: JsonObject } {
+/** `Number` would throw for it. */
+const NO_PRIMITIVE = { toString: 1, valueOf: 1 };
+
+function held(holderIdentity: string, seconds: JsonValue = 3600): { readonly spec: JsonObject } {
   return { spec: { holderIdentity, leaseDurationSeconds: seconds, renewTime: microTime(0) } };
 }
 
@@ -66,6 +69,7 @@ test.for<
   ['it is left of an earlier attempt', held(OURS), {}, 5000, true],
   ['a sidecar holds it, whose time is not over', held('sidecar', 60), {}, 50_000, false],
   ['a sidecar holds it that does not renew it', held('sidecar', 60), {}, 70_000, true],
+  ['a sidecar holds it, with a time that is none', held('sidecar', NO_PRIMITIVE), {}, 3_700_000, true],
   ['this replica has lost its own Lease', undefined, { isLive: false }, 60_000, false],
 ])('%s: taken or not', async ([, stored, changed, ms, isTaken]) => {
   const { clock, lock, server } = setUp(stored, changed);

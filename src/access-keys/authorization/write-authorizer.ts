@@ -29,6 +29,7 @@ import {
   jsonEquals,
   type JsonObject,
   listField,
+  numberField,
   objectField,
   text,
 } from '../../base/json.ts';
@@ -178,7 +179,7 @@ function addedRight(spec: JsonObject, before: JsonObject): string | undefined {
 function growthOf(spec: JsonObject, before: JsonObject): string | undefined {
   const added = addedRight(spec, before);
   if (added !== undefined) return added;
-  const [ttl, had] = [Number(spec['ttl'] ?? 0), Number(before['ttl'] ?? 0)];
+  const [ttl, had] = [numberField(spec, 'ttl'), numberField(before, 'ttl')];
   if (had !== 0 && (ttl === 0 || ttl > had)) return 'spec.ttl';
   const isRenewed = before['ttlAfterLastActivity'] !== true && spec['ttlAfterLastActivity'] === true;
   return isRenewed ? 'spec.ttlAfterLastActivity' : undefined;
@@ -313,7 +314,7 @@ interface Life {
 
 function lifeOf(key: JsonObject, nowMs: number): Life {
   const spec = objectField(key, 'spec');
-  const ttl = Number(spec['ttl'] ?? 0);
+  const ttl = numberField(spec, 'ttl');
   const created = text(metadataOf(key), 'creationTimestamp');
   const startMs = created === '' ? nowMs : Date.parse(created);
   return {

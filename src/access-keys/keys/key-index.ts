@@ -8,7 +8,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isTimeMs, metadataOf } from '../../kube/object.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
-import { isJsonObject, type JsonObject, listField, objectField, objectList, text } from '../../base/json.ts';
+import {
+  isJsonObject,
+  type JsonObject,
+  listField,
+  numberField,
+  objectField,
+  objectList,
+  text,
+} from '../../base/json.ts';
 import type { Projected, Projection, Store, StoredEntry, StoreKey } from '../../apiserver/storage/store.ts';
 import {
   AUTHENTICATED,
@@ -226,7 +234,7 @@ export function indexedKey({ key, value, revision }: StoredEntry): IndexedKey {
   const tokenGeneration = tokenGenerationOf(value);
   const user = userOf(value, tokenGeneration);
   const createdMs = Date.parse(text(metadata, 'creationTimestamp'));
-  const ttlMs = Number(spec['ttl'] ?? 0) * 1000;
+  const ttlMs = numberField(spec, 'ttl') * 1000;
   const problem = lifetimeProblem(createdMs, ttlMs);
   return {
     name: key.name,
@@ -302,7 +310,7 @@ function holdsOidcData(value: JsonObject): boolean {
 function deletionOf(metadata: JsonObject): Deletion | undefined {
   const dueMs = timeMs(text(metadata, 'deletionTimestamp'));
   if (dueMs === undefined) return undefined;
-  return { dueMs, hasGrace: Number(metadata['deletionGracePeriodSeconds'] ?? 0) > 0 };
+  return { dueMs, hasGrace: numberField(metadata, 'deletionGracePeriodSeconds') > 0 };
 }
 
 function ownerOf(reference: JsonObject): OwnerReference {

@@ -16,6 +16,7 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  numberField,
   objectField,
   objectList,
   text,
@@ -186,7 +187,7 @@ function expiresText(key: JsonObject, nowMs: number): string {
 }
 
 function ttlText(key: JsonObject): string {
-  const seconds = Number(specOf(key)['ttl'] ?? 0);
+  const seconds = numberField(specOf(key), 'ttl');
   if (seconds <= 0) return 'unlimited';
   const suffix = specOf(key)['ttlAfterLastActivity'] === true ? ' unused' : '';
   return spanText(seconds * 1000) + suffix;

@@ -10,7 +10,15 @@ import {
   unsupportedValue,
   type FieldError,
 } from '../../apiserver/status.ts';
-import { isJsonObject, jsonEquals, valueAt, type JsonObject, objectField, text } from '../../base/json.ts';
+import {
+  isJsonObject,
+  jsonEquals,
+  valueAt,
+  type JsonObject,
+  numberField,
+  objectField,
+  text,
+} from '../../base/json.ts';
 import { validateScope } from '../authorization/scope-validation.ts';
 import { textsOf } from '../identity.ts';
 import { suppliedKeyProblem } from '../credentials/access-key.ts';
@@ -159,7 +167,7 @@ function ttlErrors(spec: JsonObject, before: JsonObject | undefined, maxTtlSecon
   const ttl = spec['ttl'];
   if (ttl === undefined) return [];
   if (before && jsonEquals(ttl, before['ttl'])) return [];
-  const seconds = Number(ttl); // of a BigInt too, which messages name with all its digits
+  const seconds = numberField(spec, 'ttl'); // messages name a BigInt with all its digits
   if (seconds < 0) return [invalidValue('spec.ttl', ttl, 'must be greater than or equal to 0')];
   if (seconds > TTL_SECONDS_MAX) {
     const detail = `must be at most ${TTL_SECONDS_MAX} (seconds, a thousand years); 0 means that the key never expires`;

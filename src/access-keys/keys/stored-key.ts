@@ -11,6 +11,7 @@ import {
   jsonEquals,
   type JsonObject,
   isJsonObject,
+  numberField,
   objectField,
   objectList,
   text,
@@ -321,7 +322,7 @@ export function endOfKey(key: JsonObject): number | undefined {
   const activity = text(objectField(key, 'status'), 'lastActivity');
   const lifetime = {
     createdMs: Date.parse(text(metadataOf(key), 'creationTimestamp')),
-    ttlMs: Number(spec['ttl'] ?? 0) * 1000,
+    ttlMs: numberField(spec, 'ttl') * 1000,
     isAfterActivity: spec['ttlAfterLastActivity'] === true,
   };
   const endMs = endOf(lifetime, activity === '' ? undefined : Date.parse(activity));

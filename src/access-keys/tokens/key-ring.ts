@@ -15,7 +15,7 @@ import { OutageLog } from '../../base/outage-log.ts';
 import { StoreError, type Store, type StoredEntry } from '../../apiserver/storage/store.ts';
 import type { Seal } from '../credentials/master-key.ts';
 import { MANAGEMENT_GROUP } from '../identity.ts';
-import { type JsonObject, objectField, text } from '../../base/json.ts';
+import { type JsonObject, numberField, objectField, text } from '../../base/json.ts';
 
 export interface KeyRingOptions {
   readonly store: Store;
@@ -332,11 +332,11 @@ async function generateSigningKey(schedule: SigningKeySchedule, seal: Seal): Pro
 export function readSigningKey(entry: StoredEntry): SigningKey {
   const spec = objectField(entry.value, 'spec');
   return {
-    sequence: Number(spec['sequence']),
+    sequence: numberField(spec, 'sequence', NaN),
     kid: text(spec, 'kid'),
     publicJwk: objectField(spec, 'publicKey'),
     signsFromMs: Date.parse(text(spec, 'signsFrom')),
-    tokenSecondsMax: Number(spec['tokenSecondsMax']),
+    tokenSecondsMax: numberField(spec, 'tokenSecondsMax', NaN),
     entry,
   };
 }

@@ -21,7 +21,7 @@ import { validateMetadata } from '../../apiserver/metadata.ts';
 import { subdomainProblem } from '../../kube/names.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
 import type { Clock } from '../../base/clock.ts';
-import { isJsonObject, type JsonObject, objectField, text } from '../../base/json.ts';
+import { isJsonObject, type JsonObject, numberField, objectField, text } from '../../base/json.ts';
 import type { Random } from '../../base/random.ts';
 import { StoreError, type Store } from '../../apiserver/storage/store.ts';
 import { audiencesOf } from '../authorization/audiences.ts';
@@ -126,7 +126,7 @@ interface GrantedTtl {
 }
 
 function checkTtl(spec: JsonObject, { max }: TokenTtls): FieldError[] {
-  const asked = askedTtl(spec);
+  const asked = numberField(spec, 'ttl');
   if (asked < 0) return [invalidValue('spec.ttl', spec['ttl'], 'must be greater than or equal to 0')];
   if (asked <= max) return [];
   const detail = `must not be more than ${max} seconds, the maximum of this server`;
@@ -141,7 +141,7 @@ function grantTtl(
   keyExpiresAtMs: number | undefined,
 ): GrantedTtl {
   const issuedAt = Math.floor(nowMs / 1000);
-  const asked = askedTtl(spec);
+  const asked = numberField(spec, 'ttl');
   const wanted = issuedAt + (asked === 0 ? Math.min(ttls.default, ttls.max) : asked);
   const keyEnds = keyExpiresAtMs === undefined ? wanted : Math.floor(keyExpiresAtMs / 1000);
   const expiresAt = Math.min(wanted, keyEnds);
@@ -151,10 +151,6 @@ function grantTtl(
     ? `spec.ttl: reduced from ${asked} to ${expiresAt - issuedAt} seconds: the token expires with the access key that creates it`
     : '';
   return { issuedAt, expiresAt, warning };
-}
-
-function askedTtl({ ttl }: JsonObject): number {
-  return Number(ttl ?? 0); // of a BigInt too
 }
 
 // The fields of a DirectClusterEndpointToken. Notation: `apiserver/schema/object-schema.ts`; the scope's are those of a key.

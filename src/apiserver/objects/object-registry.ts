@@ -1,8 +1,8 @@
 /** Reads, writes and deletes objects of any kind with the semantics of a kube-apiserver, over one store. Retries writes that lose a race. */
 
-import { metadataOf, timeText } from '../../kube/object.ts';
+import { metadataOf, isTimeMs, timeText } from '../../kube/object.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
-import { type JsonArray, type JsonObject, cloneJson, listField, text } from '../../base/json.ts';
+import { type JsonArray, type JsonObject, cloneJson, listField, numberField, text } from '../../base/json.ts';
 import type { Random } from '../../base/random.ts';
 import { StoreError, type Store, type StoredEntry } from '../storage/store.ts';
 import {
@@ -218,13 +218,15 @@ export class ObjectRegistry {
     if (started === '') {
       metadata['deletionTimestamp'] = timeText(this.clock.now() + grace * 1000);
       metadata['deletionGracePeriodSeconds'] = grace;
-      if (definition.hasGeneration) metadata['generation'] = Number(metadata['generation'] ?? 0) + 1;
+      if (definition.hasGeneration) metadata['generation'] = numberField(metadata, 'generation') + 1;
       definition.strategy.beginDeletion(object);
       return { object, isChanged: true, isPending: false };
     }
-    const previousGrace = Number(metadata['deletionGracePeriodSeconds'] ?? 0);
+    const previousGrace = numberField(metadata, 'deletionGracePeriodSeconds');
     if (grace < previousGrace) {
-      metadata['deletionTimestamp'] = timeText(Date.parse(started) - (previousGrace - grace) * 1000);
+      const dueMs = Date.parse(started) - (previousGrace - grace) * 1000;
+      // A stored time may be none.
+      metadata['deletionTimestamp'] = timeText(isTimeMs(dueMs) ? dueMs : this.clock.now() + grace * 1000);
       metadata['deletionGracePeriodSeconds'] = grace;
       return { object, isChanged: true, isPending: false };
     }
@@ -234,7 +236,7 @@ export class ObjectRegistry {
   /** Removes the object at the end of its grace period, unless it has finalizers. */
   #reapLater(target: Target, object: JsonObject): void {
     const metadata = metadataOf(object);
-    const grace = Number(metadata['deletionGracePeriodSeconds'] ?? 0);
+    const grace = numberField(metadata, 'deletionGracePeriodSeconds');
     if (grace === 0) {
       this.#cancelReaper(text(metadata, 'uid'));
       return;

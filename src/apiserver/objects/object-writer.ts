@@ -10,6 +10,7 @@ import {
   type JsonValue,
   objectList,
   text,
+  numberField,
   objectField,
 } from '../../base/json.ts';
 import { StoreError, type Store, type StoredEntry } from '../storage/store.ts';
@@ -265,8 +266,8 @@ function withGeneration(object: JsonObject, generation: number): JsonObject {
 export function isDeletionComplete(definition: ResourceDefinition, object: JsonObject): boolean {
   const metadata = metadataOf(object);
   if (text(metadata, 'deletionTimestamp') === '') return false;
-  const grace = metadata['deletionGracePeriodSeconds'];
-  return !definition.strategy.holdsDeletion(object) && (grace === undefined || grace === 0);
+  const hasGrace = numberField(metadata, 'deletionGracePeriodSeconds') > 0;
+  return !definition.strategy.holdsDeletion(object) && !hasGrace;
 }
 
 function rejectInvalid(target: Target, next: JsonObject, previous: JsonObject | undefined): void {
@@ -348,7 +349,7 @@ function keptMetadata(sent: JsonObject, previous: JsonObject): JsonObject {
 
 /** Incremented by any change outside of metadata and status; for some kinds also by a change of labels. */
 function nextGeneration({ strategy }: ResourceDefinition, next: JsonObject, previous: JsonObject): number {
-  const before = Number(metadataOf(previous)['generation'] ?? 0);
+  const before = numberField(metadataOf(previous), 'generation');
   const { metadata: _next, status: _nextStatus, ...content } = next;
   const { metadata: _previous, status: _status, ...previousContent } = previous;
   const isSame =

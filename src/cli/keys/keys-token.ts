@@ -11,7 +11,16 @@ import { writeYaml } from '../../base/yaml/write.ts';
 import { Option, type Command } from 'commander';
 import { EXTRA, MANAGEMENT_API_VERSION } from '../../access-keys/identity.ts';
 import { TerminalError, fileProblem, messageOf } from '../../base/errors.ts';
-import { parseJson, textAt, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
+import {
+  isJsonObject,
+  numberField,
+  objectField,
+  parseJson,
+  textAt,
+  valueAt,
+  type JsonObject,
+  type JsonValue,
+} from '../../base/json.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { type ApiClient, type ApiConnection, type ConnectionOptions, httpsUrl } from './keys-connection.ts';
 import {
@@ -306,20 +315,21 @@ function claimsOf(token: string): TokenClaims {
   const claims = payloadOf(token);
   return {
     name: textAt(claims, 'platform.sh', 'name') || 'endpoint-syncer',
-    generation: Number(valueAt(claims, ['platform.sh', 'gen'])),
-    lifeSeconds: Math.max(0, Number(valueAt(claims, ['exp']) ?? 0) - Number(valueAt(claims, ['iat']) ?? 0)),
+    generation: numberField(objectField(claims, 'platform.sh'), 'gen', NaN),
+    lifeSeconds: Math.max(0, numberField(claims, 'exp') - numberField(claims, 'iat')) || 0,
   };
 }
 
-function payloadOf(token: string): JsonValue {
+function payloadOf(token: string): JsonObject {
   return jsonIn(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
 }
 
-/** Null for a text that is not JSON. */
-function jsonIn(text: string): JsonValue {
+/** Empty for a text that is not a JSON object. */
+function jsonIn(text: string): JsonObject {
   try {
-    return parseJson(text);
+    const value = parseJson(text);
+    return isJsonObject(value) ? value : {};
   } catch {
-    return null;
+    return {};
   }
 }

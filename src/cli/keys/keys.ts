@@ -171,7 +171,8 @@ async function confirmDeletion(client: Pick<ApiClient, 'send'>, name: string): P
       `key ${name} still exists after its deletion${typeof deletionTimestamp === 'string' ? ` and works until ${deletionTimestamp}` : ''}; ` +
         `run "endpoint-syncer keys revoke --disable ${name}", and look with "endpoint-syncer keys get ${name} -o yaml"`,
     );
-  return `; the object stays until its finalizers are removed: ${listField(metadata, 'finalizers').map(String).join(', ')}`;
+  const finalizers = listField(metadata, 'finalizers').filter((name) => typeof name === 'string');
+  return `; the object stays until its finalizers are removed: ${finalizers.join(', ')}`;
 }
 
 /** Undefined: the key is gone, or it was that of this request. */

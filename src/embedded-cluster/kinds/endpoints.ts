@@ -1,7 +1,15 @@
 /** Endpoints. */
 
 import { isIP } from 'node:net';
-import { jsonEquals, type JsonObject, listField, objectField, objectList, text } from '../../base/json.ts';
+import {
+  jsonEquals,
+  type JsonObject,
+  listField,
+  numberField,
+  objectField,
+  objectList,
+  text,
+} from '../../base/json.ts';
 import { ENDPOINTS_RULES, formWarning, sliceRules } from '../../kube/endpoint-rules.ts';
 import { ENDPOINTS, metadataOf } from '../../kube/object.ts';
 import { invalidValue, type FieldError } from '../../apiserver/status.ts';
@@ -57,7 +65,7 @@ const SHOWN_MAX = 3;
 
 function addressText(object: JsonObject): string {
   const addresses = objectList(object, 'subsets').flatMap((subset) => {
-    const ports = objectList(subset, 'ports').map((port) => `:${Number(port['port'] ?? 0)}`);
+    const ports = objectList(subset, 'ports').map((port) => `:${numberField(port, 'port')}`);
     const ips = objectList(subset, 'addresses').map((address) => text(address, 'ip'));
     if (ports.length === 0) return ips;
     return ports.flatMap((port) => ips.map((ip) => (isIP(ip) === 6 ? `[${ip}]${port}` : ip + port)));

@@ -1,7 +1,14 @@
 /** Pods, as a server without nodes supports them. */
 
 import { metadataOf } from '../../kube/object.ts';
-import { isJsonObject, type JsonObject, objectField, objectList, text } from '../../base/json.ts';
+import {
+  isJsonObject,
+  type JsonObject,
+  numberField,
+  objectField,
+  objectList,
+  text,
+} from '../../base/json.ts';
 import { requiredValue, type FieldError } from '../../apiserver/status.ts';
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
@@ -73,8 +80,8 @@ function gracePeriodSeconds(object: JsonObject, asked: number | undefined): numb
   const phase = text(objectField(object, 'status'), 'phase');
   const podSpec = objectField(object, 'spec');
   if (text(podSpec, 'nodeName') === '' || phase === 'Failed' || phase === 'Succeeded') return 0;
-  const pending = metadataOf(object)['deletionGracePeriodSeconds'];
-  const seconds = asked ?? Number(pending ?? podSpec['terminationGracePeriodSeconds'] ?? GRACE_SECONDS);
+  const wanted = numberField(podSpec, 'terminationGracePeriodSeconds', GRACE_SECONDS);
+  const seconds = asked ?? numberField(metadataOf(object), 'deletionGracePeriodSeconds', wanted);
   return Math.min(seconds, GRACE_SECONDS_MAX);
 }
 
@@ -119,7 +126,7 @@ function containerStatuses(object: JsonObject): JsonObject[] {
 
 function restarts(object: JsonObject): number {
   return containerStatuses(object).reduce(
-    (sum, container) => sum + Number(container['restartCount'] ?? 0),
+    (sum, container) => sum + numberField(container, 'restartCount'),
     0,
   );
 }

@@ -6,6 +6,7 @@ import {
   jsonEquals,
   type JsonObject,
   listField,
+  numberField,
   objectField,
   objectList,
   text,
@@ -164,8 +165,9 @@ function externalText(object: JsonObject): string {
 
 function portsText(object: JsonObject): string {
   const ports = objectList(objectField(object, 'spec'), 'ports').map((port) => {
-    const node = port['nodePort'] ? `:${Number(port['nodePort'])}` : '';
-    return `${Number(port['port'] ?? 0)}${node}/${text(port, 'protocol')}`;
+    const nodePort = numberField(port, 'nodePort');
+    const node = nodePort ? `:${nodePort}` : '';
+    return `${numberField(port, 'port')}${node}/${text(port, 'protocol')}`;
   });
   return orNone(ports.join(','));
 }

@@ -29,6 +29,9 @@ const METADATA = { accept: 'application/json;as=PartialObjectMetadataList;v=v1;g
 /** A path in the stored object, and a value that the API does not put there. */
 type Damage = readonly [path: string, value: JsonValue];
 
+/** `Number`, `String` and arithmetic call these of an object, and throw where they are no functions. */
+const NO_PRIMITIVE = { toString: 1, valueOf: 1 };
+
 const DAMAGES: readonly Damage[] = [
   ['spec.ttl', Number.MAX_SAFE_INTEGER],
   ['spec.ttl', 8.64e15],
@@ -49,6 +52,24 @@ const DAMAGES: readonly Damage[] = [
   ['replacedCredentials', [{ until: '+275760-09-13T00:00:00.000Z' }]],
   ['sealed', 1],
   ['tokenGeneration', 'first'],
+  ...[
+    'spec.ttl',
+    'spec.ttlAfterLastActivity',
+    'spec.disabled',
+    'spec.displayName',
+    'spec.user',
+    'spec.scope',
+    'metadata.creationTimestamp',
+    'metadata.deletionTimestamp',
+    'metadata.generation',
+    'status.lastActivity',
+    'credential',
+    'tokenGeneration',
+  ].map((path): Damage => [path, NO_PRIMITIVE]),
+  ...['spec.groups', 'metadata.ownerReferences', 'replacedCredentials'].map((path): Damage => [
+    path,
+    [NO_PRIMITIVE],
+  ]),
 ];
 
 async function damage({ store }: KeyServer, name: string, [path, value]: Damage): Promise<void> {
@@ -135,6 +156,19 @@ async function shownAndDeleted(api: KeyServer): Promise<unknown> {
     left,
   };
 }
+
+test.each<Damage>([
+  ['metadata.deletionGracePeriodSeconds', NO_PRIMITIVE],
+  ['metadata.deletionGracePeriodSeconds', 1e300],
+  ['metadata.deletionTimestamp', 'tomorrow'],
+])('a key that is being deleted, with %s: %j, can be deleted now', async (...damaged) => {
+  await using api = await startKeyServer();
+  await api.create('good', { ttl: 3600 });
+  await api.create('damaged', { ttl: 3600 });
+  await api.send('DELETE', `${KEYS_PATH}/damaged`, { gracePeriodSeconds: 600 });
+  await damage(api, 'damaged', damaged);
+  expect(await shownAndDeleted(api)).toEqual(ALL);
+});
 
 describe('a key whose lifetime cannot be read', () => {
   test.each<Damage>([
