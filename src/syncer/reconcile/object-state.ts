@@ -182,7 +182,7 @@ export class ObjectState {
     this.corrections = new Map([...known, ...corrections].slice(-CORRECTIONS_MAX));
   }
 
-  /** `keys`: of which the virtual object has echoes. A correction that may be one of them is known until that one has gone. */
+  /** `keys`: of which the virtual object has echoes. A correction of such a key stays known until there is none. */
   noteEchoes(keys: readonly string[], nowMs: number): void {
     if (this.corrections.size === 0) return;
     const known = lateCorrections(this, nowMs);

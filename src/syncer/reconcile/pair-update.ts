@@ -126,13 +126,14 @@ async function mergedCopy(
   held: ReadonlyMap<string, number>,
 ): Promise<MergedCopy | RefusedCopy> {
   const { key, host } = seen;
-  const state = sync.states.of(key);
+  const [state, nowMs] = [sync.states.of(key), sync.nowMs()];
   const merged = await sync.forge.merged(seen, state.arrivals.of(recordOf(host)), {
-    ...state.lastSync(seen.virtual, sync.nowMs()),
-    restoresEchoes: correctionWaitMs(state.contest, sync.nowMs()) === 0,
+    ...state.lastSync(seen.virtual, nowMs),
+    restoresEchoes: correctionWaitMs(state.contest, nowMs) === 0,
     held: new Set(held.keys()),
   });
-  if (!isRefused(merged)) state.noteEchoes(merged.echo?.keys ?? [], sync.nowMs());
+  // At the time of the merge: what it has believed is not forgotten.
+  if (!isRefused(merged)) state.noteEchoes(merged.echo?.keys ?? [], nowMs);
   return merged;
 }
 
@@ -319,6 +320,7 @@ export async function finishCopy(
   if ((await copyStatus(sync, seen, virtual, stored ?? kept)) === undefined)
     remember(sync, seen, virtual, stored ?? kept, isEchoed);
   if (isEchoed) return concluded(sync, key, { result: { ...result, left: again(ECHOED) } });
+  sync.states.of(key).noteEchoes([], sync.nowMs());
   return concluded(
     sync,
     key,

@@ -6,7 +6,7 @@
  * | what the patches make of itself, and no bookkeeping came back    | a user may have written it: no echo                 |
  * | what the rules in use wrote on the host, and not what it was     | an echo of the last sync                            |
  * | what an earlier record has for the host, if that record came     | a late echo: what counts is the last sync           |
- * | back too, and this process knows it; no value from the host      |                                                     |
+ * | back too, this process knows it, and it is no value of the host  |                                                     |
  * | what this process has given back to the host moments ago, if the | a late echo, too: a correction may change no        |
  * | patches change it                                                | record, so its value comes back alone               |
  *
@@ -15,7 +15,8 @@
  * remembered for as long as the virtual object has it.
  *
  * What nothing proves any more is taken for the user's: an echo in a backup of the virtual cluster that is older than the last records of this
- * process, or than the process; and a correction that comes back after another record was written, and later than that, or to another process. */
+ * process, or than the process; and a correction that comes back after another record was written, and more than moments later or to another
+ * process. */
 
 import { ownValue, setOwn } from '../../base/json.ts';
 import type { KubeObject, StringMap } from '../../kube/object.ts';
@@ -101,7 +102,7 @@ interface Known {
   readonly isRecordEchoed: boolean;
   /** The last records that this process saw on the copy or wrote, the latest first; none, if they are not needed. */
   readonly remembered: readonly LastSynced[];
-  /** An earlier record that this process wrote and that has come back to the virtual object; undefined: none has. */
+  /** A record that has come back to the virtual object, and that the copy had before a write of this process; undefined: none has. */
   readonly former: LastSynced | undefined;
 }
 
@@ -129,7 +130,7 @@ function echoesInView(input: MetadataInput, context: ViewContext): readonly Echo
       rules: input.flows.rulesOf(['metadata', member, key]),
       remembered: known.remembered.flatMap((record) => record[member].get(hash) ?? []),
       former: known.former?.[member].get(hash),
-      isCorrection: isCorrection(input, idOfKey(member, key), state),
+      isCorrection: isCorrection(input, { member, key, state }),
     });
     if (entry === undefined) return [];
     const isFree = holdAt(key) === undefined;
@@ -182,10 +183,11 @@ function echoedEntry({ virtual, base }: KeyState, evidence: Evidence): SyncedEnt
   if (echoed !== undefined) return echoed.entry;
   const last = entries[0] ?? unrecorded(base, evidence);
   if (last === undefined || isOfVirtual(last, value) || !isLateEcho(evidence, value)) return undefined;
-  return arrival === 'arrived' ? (arrived[0]?.entry ?? last) : last;
+  const [first] = arrived;
+  return first === undefined || first.isDue ? last : (first.entry ?? last);
 }
 
-/** The last sync of a key of which the record has no entry: the virtual side had none. */
+/** The last sync of a key of which the record has no entry: what this process remembers, or neither side had it. */
 function unrecorded(base: KeyBase, { agreed, rules }: Evidence): SyncedEntry | undefined {
   if (base.kind !== 'recorded' || base.entry !== undefined) return undefined;
   return entryOf(agreed ?? { virtual: undefined, host: undefined }, rules);
@@ -202,7 +204,7 @@ function isOfVirtual({ virtual, incoming }: SyncedEntry, value: string | undefin
 }
 
 /** The last sync, from the record of the copy, or from the memory of this process where the copy has none, or an older one after a restore from a
- * backup. INVARIANT: never from the record that the virtual object has, because a tenant can write any; `former` is one that this process wrote.
+ * backup. INVARIANT: never from the record that the virtual object has, because a tenant can write any; `former` is one that the copy had.
  * INVARIANT: only what the rules in use have made, or the value of an earlier rule could be kept on the host by writing it on the virtual side.
  * What this process remembers is made by them, because other rules make another engine. */
 function lastEntries(
@@ -228,17 +230,20 @@ function entryOf({ virtual, host }: SidedValues, rules: string | undefined): Syn
 }
 
 /** A value that the patches leave as it is cannot grow. */
-function isCorrection({ memory }: MetadataInput, id: KeyId, { virtual, forward }: KeyState): boolean {
+function isCorrection(
+  { memory }: MetadataInput,
+  { member, key, state: { virtual, forward } }: Pick<EchoedKey, 'member' | 'key' | 'state'>,
+): boolean {
   if (memory?.corrected === undefined || virtual === undefined || virtual === forward) return false;
-  return memory.corrected.has(idOfValue(id, virtual));
+  return memory.corrected.has(idOfValue(idOfKey(member, key), virtual));
 }
 
 function idOfValue(id: KeyId, value: string): ValueId {
   return `${id} ${shortHash(value)}`;
 }
 
-/** The values that a write gives back to the host, with their keys: those of the last sync, by the record of the copy, or by what this process
- * remembers of it, which another client has changed there, or a restore. */
+/** The values that a write gives back to the host, with their keys: those of the last sync, by the record of the copy or by what this process
+ * remembers. Another client, or a restore, has changed them there. */
 export function correctedValues(
   host: KubeObject,
   written: KubeObject,
@@ -262,7 +267,7 @@ export function correctedValues(
 
 const MEMBERS: readonly MetadataMember[] = ['annotations', 'labels'];
 
-/** The record that the virtual object has, if this process wrote exactly that on the copy before the present one. */
+/** The record that the virtual object has, if the copy had exactly that before a write of this process. */
 function formerRecord({ virtual, memory }: MetadataInput): LastSynced | undefined {
   const record = recordOf(virtual);
   if (record === undefined || memory?.formerRecords?.includes(shortHash(record)) !== true) return undefined;
@@ -336,8 +341,9 @@ function heldHostValue(
   const isWritten = (value: string | undefined): boolean => hashOf(value) === entry.host;
   // A copy that is created gets the value that the one before it had, and an echo is its text. Both sides may have been in step before that one.
   if (state.base.kind === 'fresh') return [state.virtual, agreed?.host].find(isWritten);
-  // Of what only the host has, there is no entry: it stays.
-  return isEnforced && entry.host !== undefined && isWritten(virtual) ? virtual : state.host;
+  // What only the host has stays.
+  const isOnNeither = entry.virtual === undefined && entry.host === undefined;
+  return isEnforced && !isOnNeither && isWritten(virtual) ? virtual : state.host;
 }
 
 /** The object itself, if it has them all. */

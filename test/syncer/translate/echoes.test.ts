@@ -154,28 +154,35 @@ describe('a host value that another syncer copies back to the virtual object', a
     expect(annotationOf(believed.host, 'k')).toBe('team-team-v');
   });
 
-  test('is recognized by the former record after an edit of the host has flowed back, which stays', async () => {
-    const changed = touch(host, { annotations: { k: 'team-w' } });
-    const flowed = await merge({ virtual, host: changed, patches: twoWay });
-    const next = written(flowed.virtual);
-    expect(annotationOf(next, 'k')).toBe('w');
-    const back = touch(next, { annotations: { k: 'team-v', [LAST_SYNCED]: record } });
-    const merged = await merge({
-      virtual: back,
-      host: flowed.host,
-      patches: twoWay,
-      arrival: 'arrived',
-      memory: {
-        agreed: { virtual: next, host: flowed.host },
-        records: [annotationOf(flowed.host, LAST_SYNCED) ?? ''],
-        formerRecords: [shortHash(record ?? '')],
-        restoresEchoes: true,
-      },
-    });
-    expect([annotationOf(merged.virtual, 'k'), annotationOf(merged.host, 'k')]).toEqual(['w', 'team-w']);
-  });
-
   const corrected = new Set([`${idOfKey('annotations', 'k')} ${shortHash('team-v')}`]);
+
+  test.each([
+    { arrival: 'arrived', by: 'its record' },
+    { arrival: 'arrived', by: 'a correction' },
+    { arrival: 'due', by: 'a correction' },
+  ] as const)(
+    'that is older than an edit of the host, which is $arrival, is recognized by $by, and the edit stays',
+    async ({ arrival, by }) => {
+      const changed = touch(host, { annotations: { k: 'team-w' } });
+      const flowed = await merge({ virtual, host: changed, patches: twoWay });
+      const next = arrival === 'arrived' ? written(flowed.virtual) : virtual;
+      const mark = by === 'its record' ? { [LAST_SYNCED]: record } : {};
+      const merged = await merge({
+        virtual: touch(next, { annotations: { k: 'team-v', ...mark } }),
+        host: flowed.host,
+        patches: twoWay,
+        arrival,
+        memory: {
+          agreed: { virtual: next, host: arrival === 'arrived' ? flowed.host : host },
+          records: [annotationOf(flowed.host, LAST_SYNCED) ?? ''],
+          formerRecords: [shortHash(record ?? '')],
+          corrected,
+          restoresEchoes: true,
+        },
+      });
+      expect([annotationOf(merged.virtual, 'k'), annotationOf(merged.host, 'k')]).toEqual(['w', 'team-w']);
+    },
+  );
 
   test.each([
     { what: 'an edit', now: 'w', kept: ['w', 'team-w'] },
