@@ -251,21 +251,21 @@ export function correctedValues(
 ): ReadonlyMap<ValueId, string> {
   const corrected = new Map<ValueId, string>();
   let decoded: { readonly record: LastSynced | undefined } | undefined;
-  for (const member of MEMBERS) {
-    const [now, inStep] = [host, agreed].map((copy) => stringMapOf(copy?.metadata[member]));
+  const isRecorded = (member: MetadataMember, key: string, value: string): boolean => {
+    decoded ??= { record: decodeLastSynced(recordOf(host)) };
+    return decoded.record?.[member].get(shortHash(key))?.host === shortHash(value);
+  };
+  for (const member of ['annotations', 'labels'] as const) {
+    const now = stringMapOf(host.metadata[member]);
+    const inStep = stringMapOf(agreed?.metadata[member]);
     for (const [key, value] of Object.entries(stringMapOf(written.metadata[member]))) {
-      if (value === ownValue(now ?? {}, key) || isBookkeepingAnnotation(key)) continue;
-      decoded ??= { record: decodeLastSynced(recordOf(host)) };
-      const isLast =
-        value === ownValue(inStep ?? {}, key) ||
-        shortHash(value) === decoded.record?.[member].get(shortHash(key))?.host;
-      if (isLast) corrected.set(idOfValue(idOfKey(member, key), value), key);
+      if (value === ownValue(now, key) || isBookkeepingAnnotation(key)) continue;
+      if (value === ownValue(inStep, key) || isRecorded(member, key, value))
+        corrected.set(idOfValue(idOfKey(member, key), value), key);
     }
   }
   return corrected;
 }
-
-const MEMBERS: readonly MetadataMember[] = ['annotations', 'labels'];
 
 /** The record that the virtual object has, if the copy had exactly that before a write of this process. */
 function formerRecord({ virtual, memory }: MetadataInput): LastSynced | undefined {
@@ -329,8 +329,7 @@ interface Value {
 function heldKey(echo: EchoedKey, { value }: Value): HeldKey {
   const { member, key, state, entry } = echo;
   const recorded = state.base.kind === 'recorded' ? state.base.entry : undefined;
-  const isNowhere = entry.virtual === undefined && entry.host === undefined;
-  const kept = recorded ?? (isNowhere ? undefined : entry);
+  const kept = recorded ?? (isOnNeither(entry) ? undefined : entry);
   return { member, key, virtual: value, host: heldHostValue(echo, value), entry: kept };
 }
 
@@ -342,8 +341,11 @@ function heldHostValue(
   // A copy that is created gets the value that the one before it had, and an echo is its text. Both sides may have been in step before that one.
   if (state.base.kind === 'fresh') return [state.virtual, agreed?.host].find(isWritten);
   // What only the host has stays.
-  const isOnNeither = entry.virtual === undefined && entry.host === undefined;
-  return isEnforced && !isOnNeither && isWritten(virtual) ? virtual : state.host;
+  return isEnforced && !isOnNeither(entry) && isWritten(virtual) ? virtual : state.host;
+}
+
+function isOnNeither({ virtual, host }: SyncedEntry): boolean {
+  return virtual === undefined && host === undefined;
 }
 
 /** The object itself, if it has them all. */

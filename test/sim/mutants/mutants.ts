@@ -390,7 +390,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'echoes: they are translated on the host',
     file: ECHOES,
-    snippet: 'return isEnforced && !isOnNeither && isWritten(virtual) ? virtual : state.host;',
+    snippet: 'return isEnforced && !isOnNeither(entry) && isWritten(virtual) ? virtual : state.host;',
     replacement: 'return state.forward;',
   },
   {
