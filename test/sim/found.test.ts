@@ -755,3 +755,11 @@ test.each<[string, (atMs: number) => readonly Operation[]]>([
 test('a slice gets the Service back that vCluster has changed only with a copy, which the Service of another may keep away', async () => {
   expect(await runHistory(seededHistory(1000807, 40))).toEqual([]);
 });
+
+test('a Service that a list from the past shows beside its Endpoints keeps the copy that it gets', async () => {
+  expect(await runHistory(seededHistory(1502425, 40))).toEqual([]);
+});
+
+test('Endpoints stay with the copy of their opted-out Service, whose bookkeeping names an object of another place', async () => {
+  expect(await runHistory(seededHistory(1308358, 40))).toEqual([]);
+});

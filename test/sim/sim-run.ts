@@ -3,7 +3,7 @@
 import { jsonEquals } from '../../src/base/json.ts';
 import { objectKey, type KubeObject } from '../../src/kube/object.ts';
 import { seededRandom } from '../support/random.ts';
-import { backedServices } from './checks/backed-services.ts';
+import { backedServices, type BackedServices } from './checks/backed-services.ts';
 import { ClassHistory } from './checks/class-history.ts';
 import { watchContestedSlices } from './checks/contested-slices.ts';
 import { editWorld } from './checks/edit-world.ts';
@@ -71,7 +71,7 @@ class SimRun {
   readonly #edits = new Edits();
   readonly #lostCopies = new LostCopies();
   readonly #classes: ClassHistory;
-  readonly #backed: ReadonlySet<string>;
+  readonly #backed: BackedServices;
   readonly #daemons: readonly SimDaemon[];
   readonly #violations: string[] = [];
   readonly #provenance: Provenance;
@@ -99,11 +99,11 @@ class SimRun {
     };
     this.#vcluster = new VclusterSyncer(this.#clusters, this.#clock);
     this.#classes = new ClassHistory(this.#clusters);
-    this.#backed = backedServices(this.#clusters.virtual, this.#clock);
     this.#settings = options.settings;
     const isReloading = (): boolean => this.#clock.nowMs - this.#configuredAtMs < RELOAD_MS;
     this.#user = new User(this.#clusters, () => this.#settings, isReloading);
     this.#faults = new Faults(seededRandom(options.seed ^ 0x5eed));
+    this.#backed = backedServices(this.#clusters.virtual, this.#clock, () => this.#faults.hasListedPast);
     const violation = (message: string): void => void this.#violations.push(message);
     const { deletesVirtual } = options.settings;
     this.#provenance = watchProvenance(this.#clusters, {

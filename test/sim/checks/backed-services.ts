@@ -9,8 +9,17 @@ import type { SimCluster } from '../world/sim-cluster.ts';
 /** A daemon may see a new Service beside Endpoints that are gone: each kind has a watch of its own, and after an outage they do not read on in the same moment. */
 const STALE_MS = 60_000;
 
-/** Keys, from now on, of those that had Endpoints or a slice beside them at some time, or not long before, or needed none. */
-export function backedServices(virtual: SimCluster, clock: Pick<Clock, 'now'>): ReadonlySet<string> {
+export interface BackedServices {
+  has(key: string): boolean;
+}
+
+/** Keys, from now on, of those that had Endpoints or a slice beside them at some time, or not long before, or needed none. A list from the past may
+ * show any that there ever were. */
+export function backedServices(
+  virtual: SimCluster,
+  clock: Pick<Clock, 'now'>,
+  hasListedPast: () => boolean,
+): BackedServices {
   const backed = new Set<string>();
   /** When Endpoints or a slice of a Service were last written or deleted, by its key. */
   const changedMs = new Map<string, number>();
@@ -27,7 +36,7 @@ export function backedServices(virtual: SimCluster, clock: Pick<Clock, 'now'>): 
       if (needsNone || mayBeSeen || hasBackend(service, virtual)) backed.add(key);
     }
   });
-  return backed;
+  return { has: (key) => backed.has(key) || (hasListedPast() && changedMs.has(key)) };
 }
 
 function hasBackend(service: KubeObject, virtual: SimCluster): boolean {

@@ -14,6 +14,7 @@ import {
   VIRTUAL_NAMES,
 } from '../world/names.ts';
 import type { SimCluster } from '../world/sim-cluster.ts';
+import type { BackedServices } from './backed-services.ts';
 import type { ClassHistory } from './class-history.ts';
 import { isExcludedSlice, serviceDifferences, wantsServiceCopy } from './service-model.ts';
 import { FORBIDDEN } from '../world/contents.ts';
@@ -44,8 +45,8 @@ export interface World {
   /** Two daemons disagree on what an object that has opted out names. */
   readonly areImportsContested: boolean;
   readonly classes: ClassHistory;
-  /** Keys of virtual Services that had Endpoints or a slice beside them at some time, or needed none. */
-  readonly backed: ReadonlySet<string>;
+  /** Virtual Services that had Endpoints or a slice beside them at some time, or needed none. */
+  readonly backed: BackedServices;
   /** A daemon has started again beside vCluster, or a server was restored: the value before one that came back and has no reverse patch is not known any more. */
   readonly areEchoesForgotten: boolean;
   /** There may have been times without a leader. */
@@ -217,15 +218,20 @@ function joinsForeignService(virtual: NamespacedName, { host, settings }: World)
     namespace: annotations['vcluster.loft.sh/object-namespace'] ?? '',
   };
   if (![undefined, VCLUSTER].includes(labels['vcluster.loft.sh/managed-by'])) return true;
-  // In a mapped namespace, the place of one of ours says whose it is, whatever name a user has written in there.
+  const claims = VIRTUAL_NAMES.filter((name) => hostKeyOf(name, settings) === keyOf(place));
+  // The place of one of ours says whose it is, whatever a user has written in there; of two, the one that more of it is left of.
   const isClone = ![undefined, place.name].includes(annotations['vcluster.loft.sh/object-host-name']);
-  const isDamaged =
-    place.namespace === MAPPED_NAMESPACE && hostKeyOf(stated, settings) !== keyOf(place) && !isClone;
-  if (isDamaged && labels['vcluster.loft.sh/managed-by'] === VCLUSTER) return false;
+  const isMarked = labels['vcluster.loft.sh/managed-by'] === VCLUSTER;
+  const isProven = place.namespace === MAPPED_NAMESPACE || annotations[RECORD] !== undefined;
+  if (isMarked && isProven && !isClone && hostKeyOf(stated, settings) !== keyOf(place))
+    return claims.some((claim) => agreement(claim, stated) > agreement(virtual, stated));
   if (stated.name !== '') return keyOf(stated) !== keyOf(virtual);
   // Without bookkeeping, the name decides where it contains the namespace and leads to one virtual Service.
-  const claims = VIRTUAL_NAMES.filter((name) => hostKeyOf(name, settings) === keyOf(place));
   return place.namespace === MAPPED_NAMESPACE || claims.length > 1;
+}
+
+function agreement(one: NamespacedName, other: NamespacedName): number {
+  return Number(one.name === other.name) + Number(one.namespace === other.namespace);
 }
 
 /** All virtual objects with the host name of this one, itself included. */
