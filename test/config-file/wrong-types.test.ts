@@ -5,9 +5,9 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { parseText } from '../cli/config/setup.ts';
+import { NO_PRIMITIVE } from '../support/no-primitive.ts';
 
 const FOLDER = new URL('../../config/', import.meta.url);
-const NO_PRIMITIVE = { toString: 1, valueOf: 1 };
 
 type Path = readonly (string | number)[];
 

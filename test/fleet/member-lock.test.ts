@@ -7,6 +7,7 @@ import { MemberLock } from '../../src/fleet/member-lock.ts';
 import { microTime, type KubeObject, type StringMap } from '../../src/kube/object.ts';
 import { FakeClock, settle } from '../support/fake-clock.ts';
 import { leaseClient, LeaseServer } from '../support/lease-server.ts';
+import { NO_PRIMITIVE } from '../support/no-primitive.ts';
 
 const LEASE = { namespace: 'team-a', name: 'endpoint-syncer-a' };
 const [OURS, OTHER] = ['endpoint-syncer-replica-ours', 'endpoint-syncer-replica-other'];
@@ -51,9 +52,6 @@ function setUp(
   const lease = (): KubeObject | undefined => server.stored.get(LEASE.name);
   return { clock, server, state, lock, lease, holding, leaving, running: hold() };
 }
-
-/** `Number` would throw for it. */
-const NO_PRIMITIVE = { toString: 1, valueOf: 1 };
 
 function held(holderIdentity: string, seconds: JsonValue = 3600): { readonly spec: JsonObject } {
   return { spec: { holderIdentity, leaseDurationSeconds: seconds, renewTime: microTime(0) } };

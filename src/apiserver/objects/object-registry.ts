@@ -8,6 +8,7 @@ import { StoreError, type Store, type StoredEntry } from '../storage/store.ts';
 import {
   type Admission,
   generatedName,
+  hasGracePeriod,
   isDeletionComplete,
   ObjectWriter,
   type Recheck,
@@ -236,15 +237,11 @@ export class ObjectRegistry {
   /** Removes the object at the end of its grace period, unless it has finalizers. */
   #reapLater(target: Target, object: JsonObject): void {
     const metadata = metadataOf(object);
-    const grace = numberField(metadata, 'deletionGracePeriodSeconds');
-    if (grace === 0) {
-      this.#cancelReaper(text(metadata, 'uid'));
-      return;
-    }
-    const { clock } = this;
-    const delayMs = Math.max(0, Date.parse(text(metadata, 'deletionTimestamp')) - clock.now());
     const uid = text(metadata, 'uid');
     this.#cancelReaper(uid);
+    if (!hasGracePeriod(object)) return;
+    const { clock } = this;
+    const delayMs = Math.max(0, Date.parse(text(metadata, 'deletionTimestamp')) - clock.now());
     const timer = clock.schedule(delayMs, () => {
       this.#reapers.delete(uid);
       void this.#reap(target, uid);

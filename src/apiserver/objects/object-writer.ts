@@ -264,10 +264,13 @@ function withGeneration(object: JsonObject, generation: number): JsonObject {
 
 /** The deletion has begun, and neither a grace period nor finalizers prevent the removal. */
 export function isDeletionComplete(definition: ResourceDefinition, object: JsonObject): boolean {
-  const metadata = metadataOf(object);
-  if (text(metadata, 'deletionTimestamp') === '') return false;
-  const hasGrace = numberField(metadata, 'deletionGracePeriodSeconds') > 0;
-  return !definition.strategy.holdsDeletion(object) && !hasGrace;
+  if (text(metadataOf(object), 'deletionTimestamp') === '') return false;
+  return !definition.strategy.holdsDeletion(object) && !hasGracePeriod(object);
+}
+
+/** False also for a stored period that is no number. */
+export function hasGracePeriod(object: JsonObject): boolean {
+  return numberField(metadataOf(object), 'deletionGracePeriodSeconds') > 0;
 }
 
 function rejectInvalid(target: Target, next: JsonObject, previous: JsonObject | undefined): void {

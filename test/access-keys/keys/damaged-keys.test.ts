@@ -20,6 +20,7 @@ import {
 } from '../../../src/base/json.ts';
 import { silentLogger, type LogFields, type Logger } from '../../../src/base/logger.ts';
 import { temporaryFolder } from '../../apiserver/storage/temporary-folder.ts';
+import { NO_PRIMITIVE } from '../../support/no-primitive.ts';
 import { KEYS_PATH, keyOf, startKeyServer, type KeyServer } from './key-server.ts';
 
 const TABLE = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
@@ -28,9 +29,6 @@ const METADATA = { accept: 'application/json;as=PartialObjectMetadataList;v=v1;g
 
 /** A path in the stored object, and a value that the API does not put there. */
 type Damage = readonly [path: string, value: JsonValue];
-
-/** `Number`, `String` and arithmetic call these of an object, and throw where they are no functions. */
-const NO_PRIMITIVE = { toString: 1, valueOf: 1 };
 
 const DAMAGES: readonly Damage[] = [
   ['spec.ttl', Number.MAX_SAFE_INTEGER],
