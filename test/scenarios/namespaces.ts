@@ -6,6 +6,7 @@ import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { MARKER } from './expected-copy.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { capturedRun } from '../cli/captured-run.ts';
+import { eventually } from '../support/eventually.ts';
 import { endpoints, ipsOf, subset, subsetsOf } from './objects.ts';
 import { named, referencePatches, secret } from './reference-objects.ts';
 import { rewrite } from './reload.ts';
@@ -278,6 +279,50 @@ export function namespaceScenarios(newWorld: NewWorld): void {
     );
     expect(found.map((one) => one?.metadata.uid)).toEqual(made.map(({ metadata }) => metadata.uid));
   });
+
+  test.for([
+    ['its RoleBinding', 403, 'Forbidden'],
+    ['its ServiceAccount', 401, 'Unauthorized'],
+  ] as const)(
+    'a host namespace that ends with %s takes no virtual object along',
+    async ([, status, reason], { expect }) => {
+      await using world = await newWorld();
+      const proxy = await world.proxy('host');
+      await world.virtualNamespace('team-a');
+      const target = hostNs(world, 'a');
+      await world.hostNamespaceNamed(target);
+      const made = await world.virtual.create('Service', plain('team-a/web'));
+      await world.createVirtual('team-a/web');
+      const settings = { services: 'sync', onHostDelete: 'deleteVirtual' };
+      const daemon = await world.startSync({
+        config: { ...mappings(world, false), endpointSyncer: settings },
+        kubeconfigs: { host: proxy.path },
+      });
+      const copy = await world.host.when('Service', [target, 'web'], () => true);
+      await world.settle(daemon);
+      const refused: string[] = [];
+      proxy.behaviour = {
+        decide: ({ method, path }) => {
+          if (path.includes('/selfsubjectaccessreviews'))
+            return { kind: 'pretend', body: JSON.stringify({ status: { allowed: false } }) };
+          if (method !== 'POST' || !path.startsWith(`/api/v1/namespaces/${target}/`)) return { kind: 'pass' };
+          refused.push(path);
+          return { kind: 'refuse', status, reason };
+        },
+      };
+      await world.host.delete('Service', target, 'web');
+      // Not only whether it could be created was asked.
+      await eventually(
+        () => refused,
+        (paths) => paths.some((path) => path.includes('/services') && !path.includes('dryRun')),
+      );
+      expect((await world.virtual.get('Service', 'team-a', 'web')).metadata.uid).toBe(made.metadata.uid);
+      proxy.behaviour = {};
+      await world.host.when('Service', [target, 'web'], ({ metadata }) => metadata.uid !== copy.metadata.uid);
+      await world.settle(daemon);
+      expect((await world.virtual.get('Service', 'team-a', 'web')).metadata.uid).toBe(made.metadata.uid);
+    },
+  );
 
   describe('with createNamespaces', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, (world) => ({

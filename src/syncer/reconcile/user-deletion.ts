@@ -1,14 +1,17 @@
 /** Whether it was a user who deleted a copy on the host, and not one of the host's controllers. What the copy depended on is read, because the caches
  * may be behind its deletion. */
 
+import { missingRights } from '../../kube/access-review.ts';
 import {
   apiVersionOf,
   isTerminating,
   parseKey,
   type NamespacedName,
   type ObjectKey,
+  type Resource,
 } from '../../kube/object.ts';
-import { isNamespaceGone, isTransient, StatusError } from '../../kube/status-error.ts';
+import { isForbidden, isNamespaceGone, isTransient, StatusError } from '../../kube/status-error.ts';
+import type { ClusterClient } from '../../kube/types.ts';
 import { hasSelector } from '../kinds/kind.ts';
 import { readHostService } from './cache-refresh.ts';
 import type { Streak } from './guards.ts';
@@ -35,7 +38,8 @@ async function hasOwner({ environment }: KindSync, uids: readonly string[]): Pro
   return uids.length === 0 || uids.includes((await environment.owner.refresh())?.uid ?? '');
 }
 
-/** The namespace controller deletes what is in a namespace that ends. The answer to a creation says so, with no right to read namespaces. */
+/** The namespace controller deletes what is in a namespace that ends, such as the RoleBinding and the ServiceAccount of this program. The answer to a
+ * creation says so, with no right to read namespaces. */
 async function isWithNamespace(
   { environment, kind }: KindSync,
   { name, namespace }: NamespacedName,
@@ -47,12 +51,24 @@ async function isWithNamespace(
   try {
     await clients.host.create(resource, probe, { isDryRun: true });
   } catch (error) {
-    const isEnding = isNamespaceGone(error);
+    if (!(error instanceof StatusError) || isTransient(error)) throw error;
+    const isEnding = isNamespaceGone(error) || (await isDenied(error, clients.host, { resource, namespace }));
     if (isEnding) expectedDeletions.ofNamespaces.set(namespace, true);
-    else if (!(error instanceof StatusError) || isTransient(error)) throw error;
     return isEnding;
   }
   return false;
+}
+
+/** Credentials or rights are refused before anything is asked of the namespace; an admission webhook, which may answer 403 too, is asked after it. */
+async function isDenied(
+  error: StatusError,
+  host: ClusterClient,
+  { resource, namespace }: { readonly resource: Resource; readonly namespace: string },
+): Promise<boolean> {
+  if (error.code === 401) return true;
+  if (!isForbidden(error)) return false;
+  const right = { verb: 'create', group: resource.group, resource: resource.plural, namespace };
+  return (await missingRights(host, [right])).length > 0;
 }
 
 /** Else the endpoints controller deletes it, or an API server along with the Service. */
