@@ -3,7 +3,7 @@
 import { TerminalError } from '../base/errors.ts';
 import { isDnsLabel } from './names.ts';
 import { groupOf, type Resource } from './object.ts';
-import { isNotFound } from './status-error.ts';
+import { StatusError } from './status-error.ts';
 import { isJsonObject, type JsonObject } from '../base/json.ts';
 import {
   MalformedResponseError,
@@ -66,7 +66,7 @@ export class CachingDiscovery implements Discovery {
     try {
       return asResources(await this.#client.request('GET', path, undefined, options), group, version);
     } catch (cause) {
-      if (!isNotFound(cause)) throw cause;
+      if (!(cause instanceof StatusError && cause.code === 404)) throw cause;
       throw new TerminalError(
         `the ${this.#client.cluster} cluster does not serve ${apiVersion}; kubectl api-versions lists what it serves`,
         { cause },

@@ -3,7 +3,7 @@
  * texts of its responses must not reach Events, Leases and states. Errors keep what the program decides by.
  */
 
-import { isAnonymous, StatusError, type Status, type StatusDetails } from './status-error.ts';
+import { isAnonymous, NO_STATUS, StatusError, type Status, type StatusDetails } from './status-error.ts';
 import { MalformedResponseError, MalformedStreamError, type WatchClient } from './types.ts';
 
 /** `access`: what has the credentials, for messages. */
@@ -44,9 +44,9 @@ function withoutTexts(what: string, error: unknown, access: string): unknown {
   return error;
 }
 
-/** Those of `metav1.StatusReason` that an API server returns. */
+/** Those of `metav1.StatusReason` that an API server returns, and that of a page. */
 const REASONS: ReadonlySet<string> = new Set(
-  'Unauthorized Forbidden NotFound AlreadyExists Conflict Gone Invalid ServerTimeout Timeout TooManyRequests BadRequest MethodNotAllowed NotAcceptable RequestEntityTooLarge UnsupportedMediaType InternalError Expired ServiceUnavailable StorageReadError'.split(
+  `${NO_STATUS} Unauthorized Forbidden NotFound AlreadyExists Conflict Gone Invalid ServerTimeout Timeout TooManyRequests BadRequest MethodNotAllowed NotAcceptable RequestEntityTooLarge UnsupportedMediaType InternalError Expired ServiceUnavailable StorageReadError`.split(
     ' ',
   ),
 );

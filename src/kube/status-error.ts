@@ -53,6 +53,9 @@ export class StatusError extends Error {
   }
 }
 
+/** The reason of an error whose response was no `Status`, but a proxy's page, which says nothing of an object. Kubernetes gives it to none. */
+export const NO_STATUS = 'NoStatus';
+
 /** The error of a `Status`. `reason`: '' for none. `retryAfterMs`: see `StatusError`; default: that of `details`. */
 export function failure(
   code: number,
@@ -73,11 +76,12 @@ function asDelayMs(seconds: unknown): number | undefined {
   return typeof seconds === 'number' && seconds >= 0 ? seconds * 1000 : undefined;
 }
 
+/** The API server says so. A proxy without a route, and an API server without the API group, answer 404 with a text. */
 export function isNotFound(error: unknown): boolean {
-  return error instanceof StatusError && error.code === 404;
+  return error instanceof StatusError && error.code === 404 && error.reason !== NO_STATUS;
 }
 
-/** Undefined where the server responds with 404. */
+/** Undefined where the API server says that there is none. */
 export async function ignoreNotFound<T>(request: Promise<T>): Promise<T | undefined> {
   try {
     return await request;

@@ -34,6 +34,8 @@ export type Verdict =
       readonly reason: string;
       readonly retryAfter?: number;
     }
+  /** The proxy responds with a page of its own, as without a route; the request does not reach the API server. */
+  | { readonly kind: 'page'; readonly status: number }
   /** The proxy responds with 200 and this body; the request does not reach the API server. */
   | { readonly kind: 'pretend'; readonly body: string }
   /** The proxy responds with these texts, as fast as they are read; the request does not reach the API server. */
@@ -130,6 +132,8 @@ export class ApiProxy implements AsyncDisposable {
       message.socket.destroy();
     } else if (verdict.kind === 'refuse') {
       refuse(response, verdict);
+    } else if (verdict.kind === 'page') {
+      response.writeHead(verdict.status, { 'content-type': 'text/html' }).end('<h1>no route</h1>');
     } else if (verdict.kind === 'pretend') {
       response.writeHead(200, { 'content-type': 'application/json' }).end(verdict.body);
     } else if (verdict.kind === 'flood') {

@@ -337,6 +337,40 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
       expect(daemon.stderr).toContain('onHostDelete');
     });
 
+    test('a proxy without a route, which answers 404, deletes nothing', async ({ expect }) => {
+      await using world = await newWorld();
+      const key = 'default/unrouted';
+      const proxy = await world.proxy('host');
+      const daemon = await world.startSync({
+        config: { endpointSyncer: { onHostDelete: 'deleteVirtual' } },
+        kubeconfigs: { host: proxy.path },
+      });
+      await createHostService(world, key);
+      const made = await world.createVirtual(key);
+      const copy = await world.whenCopied(key);
+      await world.settle(daemon);
+      const unrouted: string[] = [];
+      proxy.behaviour = {
+        decide: ({ method, path }) => {
+          if (!path.includes(`/endpoints/${world.hostKey(key)[1]}`)) return { kind: 'pass' };
+          unrouted.push(method);
+          return { kind: 'page', status: 404 };
+        },
+      };
+      await world.mergeVirtual(key, { metadata: { labels: { changed: 'yes' } } });
+      await eventually(
+        () => unrouted,
+        (methods) => methods.filter((method) => method === 'PUT').length > 1,
+      );
+      proxy.behaviour = {};
+      const { metadata } = await world.whenCopied(key);
+      await world.settle(daemon);
+      expect([metadata.uid, (await world.virtual.get('Endpoints', ...pair(key))).metadata.uid]).toEqual([
+        copy.metadata.uid,
+        made.metadata.uid,
+      ]);
+    });
+
     test('a copy without a host Service is created again, because the controllers of a host delete such Endpoints', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();

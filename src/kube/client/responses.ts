@@ -15,7 +15,7 @@ import {
 import { isPlain } from '../../base/excerpt.ts';
 import { isJsonObject, ownValue, text, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { MalformedResponseError, type ListOptions, type MalformedItem, type ObjectList } from '../types.ts';
-import { StatusError, type Status, type StatusDetails } from '../status-error.ts';
+import { NO_STATUS, StatusError, type Status, type StatusDetails } from '../status-error.ts';
 
 /** The object that a request was about. */
 interface RequestedObject {
@@ -188,19 +188,10 @@ const MESSAGE_CHARS_MAX = 300;
 /** The part of a page of HTML that is read. */
 const PAGE_CHARS_MAX = 4096;
 
-/** Reasons of HTTP codes, as in `metav1.StatusReason`. */
+/** Reasons of HTTP codes, as in `metav1.StatusReason`, that a proxy may give for an API server. None says anything of an object. */
 const REASONS: Readonly<Record<number, string>> = {
-  400: 'BadRequest',
   401: 'Unauthorized',
   403: 'Forbidden',
-  404: 'NotFound',
-  405: 'MethodNotAllowed',
-  406: 'NotAcceptable',
-  409: 'Conflict',
-  410: 'Gone',
-  413: 'RequestEntityTooLarge',
-  415: 'UnsupportedMediaType',
-  422: 'Invalid',
   429: 'TooManyRequests',
   500: 'InternalError',
   503: 'ServiceUnavailable',
@@ -292,7 +283,7 @@ function describe({ status, text }: FailedResponse, what: string): Status {
     apiVersion: 'v1',
     metadata: {},
     status: 'Failure',
-    reason: REASONS[status] ?? (status >= 500 ? 'InternalError' : 'Unknown'),
+    reason: REASONS[status] ?? (status >= 500 ? 'InternalError' : NO_STATUS),
     code: status,
     message: `the response to ${what} is ${status} ${phrase} without a Kubernetes Status${excerpt === '' ? '' : `: ${excerpt}`}`,
   };

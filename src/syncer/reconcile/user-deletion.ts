@@ -10,7 +10,13 @@ import {
   type ObjectKey,
   type Resource,
 } from '../../kube/object.ts';
-import { isForbidden, isNamespaceGone, isTransient, StatusError } from '../../kube/status-error.ts';
+import {
+  isForbidden,
+  isNamespaceGone,
+  isTransient,
+  NO_STATUS,
+  StatusError,
+} from '../../kube/status-error.ts';
 import type { ClusterClient } from '../../kube/types.ts';
 import { hasSelector } from '../kinds/kind.ts';
 import { readHostService } from './cache-refresh.ts';
@@ -51,7 +57,7 @@ async function isWithNamespace(
   try {
     await clients.host.create(resource, probe, { isDryRun: true });
   } catch (error) {
-    if (!(error instanceof StatusError) || isTransient(error)) throw error;
+    if (!(error instanceof StatusError) || isTransient(error) || error.reason === NO_STATUS) throw error;
     const isEnding = isNamespaceGone(error) || (await isDenied(error, clients.host, { resource, namespace }));
     if (isEnding) expectedDeletions.ofNamespaces.set(namespace, true);
     return isEnding;

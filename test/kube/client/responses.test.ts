@@ -16,8 +16,8 @@ describe('error responses', () => {
       'Bad gateway',
     ],
     ['text', 403, 'go away', 'Forbidden', 'go away'],
-    ['nothing', 404, '', 'NotFound', 'without a Kubernetes Status'],
-    ['JSON of something else', 418, '{"error":"teapot"}', 'Unknown', 'teapot'],
+    ['nothing', 404, '', 'NoStatus', 'without a Kubernetes Status'],
+    ['JSON of something else', 418, '{"error":"teapot"}', 'NoStatus', 'teapot'],
     ['broken JSON', 500, '{"kind":"Stat', 'InternalError', 'Stat'],
     ['a flood', 503, `<p>${'x'.repeat(200_000)}`, 'ServiceUnavailable', 'xxx'],
   ])('that are %s are described', async (...row) => {
