@@ -763,3 +763,11 @@ test('a Service that a list from the past shows beside its Endpoints keeps the c
 test('Endpoints stay with the copy of their opted-out Service, whose bookkeeping names an object of another place', async () => {
   expect(await runHistory(seededHistory(1308358, 40))).toEqual([]);
 });
+
+test('an echo that counts as the value of the user stays what it has grown to', async () => {
+  expect(await runHistory(seededHistory(2013832, 40))).toEqual([]);
+});
+
+test('a namespace that ends takes no virtual Service along, whatever admission rejects', async () => {
+  expect(await runHistory(seededHistory(2015836, 40))).toEqual([]);
+});

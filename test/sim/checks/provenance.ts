@@ -61,13 +61,18 @@ export function watchProvenance(
   host.subscribe((change) => lost.note(change));
   host.subscribe((change) => copiedBack.noteCopy(change));
   virtual.subscribe((change) => copiedBack.note(change));
+  /** What has grown from a value that counts as the user's since then. */
+  const taken = new Set<string>();
   const isForgotten = (uid: string, key: string, { grown, isFirst }: GrownValue): boolean => {
+    if (taken.has(idOf(uid, [key, grown]))) return true;
     const isUnknown = isFirst && (areEchoesForgotten() || copiedBack.isRecreated(uid));
     const isUnproven = isUnknown || copiedBack.isRestored(uid);
     const value = isUnproven ? copiedBack.valueIn(grown, uid, key) : undefined;
+    if (value === undefined) return false;
     // Since then it counts as the user's, and the other syncer's copy of what it has grown to is undone.
-    if (value !== undefined) lost.add(key, value);
-    return value !== undefined;
+    lost.add(key, value);
+    taken.add(idOf(uid, [key, grown]));
+    return true;
   };
   host.subscribe((change) => deletions.note(change, owners.get(change.object.metadata.uid ?? ''), host));
   const watch = (cluster: SimCluster): void => {

@@ -66,8 +66,8 @@ const REJECTIONS: readonly (() => Error)[] = [
   () => failure(422, 'Invalid', 'an admission webhook rejected it'),
 ];
 
-/** An event is not rejected for what is in it: a recorder drops those that are. */
-export type RequestKind = 'read' | 'list' | 'write' | 'event';
+/** `unrejected`: an Event, as a recorder drops those that are rejected for what is in them; and what the end of its namespace rejects first. */
+export type RequestKind = 'read' | 'list' | 'write' | 'unrejected';
 
 export interface SandboxFault {
   readonly kind: 'timeout' | 'memory' | 'killed';

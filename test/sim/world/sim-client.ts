@@ -75,8 +75,10 @@ export class SimClient implements WatchClient {
   }
 
   get(resource: Resource, name: NamespacedName, options?: RequestOptions): Promise<KubeObject> {
-    return this.#request('read', options, () =>
-      cloneObject(this.#options.cluster.existing(resource.plural, keyOf(name))),
+    return this.#request(
+      () => 'read',
+      options,
+      () => cloneObject(this.#options.cluster.existing(resource.plural, keyOf(name))),
     );
   }
 
@@ -86,26 +88,33 @@ export class SimClient implements WatchClient {
       return Promise.reject(
         failure(403, 'Forbidden', `${resource.plural} cannot be listed in all namespaces`),
       );
-    return this.#request('list', options, () => {
-      const { cluster, faults } = this.#options;
-      const { continueToken = '' } = options;
-      const { oldestRevision, revision } = cluster;
-      // What decides who may write is read consistently.
-      const mayBeStale = resource.plural !== 'leases' && continueToken === '' && faults.isListStale();
-      const isStale = mayBeStale && this.#options.isConsistent !== true;
-      return listPage(cluster, resource.plural, {
-        ...options,
-        limit: options.limit === undefined ? Infinity : Math.min(options.limit, PAGE_MAX),
-        continueToken,
-        atRevision: isStale ? faults.between(oldestRevision, revision) : revision,
-      });
-    });
+    return this.#request(
+      () => 'list',
+      options,
+      () => {
+        const { cluster, faults } = this.#options;
+        const { continueToken = '' } = options;
+        const { oldestRevision, revision } = cluster;
+        // What decides who may write is read consistently.
+        const mayBeStale = resource.plural !== 'leases' && continueToken === '' && faults.isListStale();
+        const isStale = mayBeStale && this.#options.isConsistent !== true;
+        return listPage(cluster, resource.plural, {
+          ...options,
+          limit: options.limit === undefined ? Infinity : Math.min(options.limit, PAGE_MAX),
+          continueToken,
+          atRevision: isStale ? faults.between(oldestRevision, revision) : revision,
+        });
+      },
+    );
   }
 
   create(resource: Resource, object: KubeObject, options: WriteOptions = {}): Promise<KubeObject> {
-    return this.#write(resource, options, (manager, isDryRun) =>
-      this.#options.cluster.create(resource.plural, cloneObject(object), { manager, isDryRun }),
-    );
+    const { cluster } = this.#options;
+    // Of admission, the namespace comes first.
+    const mayReject = (): boolean => cluster.hasNamespace(object.metadata.namespace ?? '');
+    const commit = (manager: string, isDryRun: boolean): KubeObject =>
+      cluster.create(resource.plural, cloneObject(object), { manager, isDryRun });
+    return this.#write(resource, options, commit, mayReject);
   }
 
   update(resource: Resource, object: KubeObject, options: WriteOptions = {}): Promise<KubeObject> {
@@ -145,12 +154,16 @@ export class SimClient implements WatchClient {
   }
 
   request(_method: string, path: string, _body?: JsonValue, options?: RequestOptions): Promise<JsonValue> {
-    return this.#request('read', options, () => {
-      if (path === ACCESS_REVIEWS) return { status: { allowed: true } };
-      const resources = KINDS[path];
-      if (resources === undefined) throw failure(404, 'NotFound', `${path} not found`);
-      return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: 'v1', resources: [...resources] };
-    });
+    return this.#request(
+      () => 'read',
+      options,
+      () => {
+        if (path === ACCESS_REVIEWS) return { status: { allowed: true } };
+        const resources = KINDS[path];
+        if (resources === undefined) throw failure(404, 'NotFound', `${path} not found`);
+        return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: 'v1', resources: [...resources] };
+      },
+    );
   }
 
   watch(resource: Resource, options: WatchOptions, handler: WatchHandler): Promise<void> {
@@ -172,9 +185,11 @@ export class SimClient implements WatchClient {
     resource: Resource,
     options: WriteOptions,
     commit: (manager: string, isDryRun: boolean) => T,
+    mayReject = (): boolean => true,
   ): Promise<T> {
     const { fieldManager = this.#options.manager, isDryRun = false } = options;
-    return this.#request(resource.plural === 'events' ? 'event' : 'write', options, () => {
+    const kind = (): RequestKind => (resource.plural !== 'events' && mayReject() ? 'write' : 'unrejected');
+    return this.#request(kind, options, () => {
       const stored = commit(fieldManager, isDryRun);
       if (!isDryRun) this.#options.committed(resource);
       return (stored === undefined ? undefined : cloneObject(stored)) as T; // the same object
@@ -188,7 +203,7 @@ export class SimClient implements WatchClient {
   }
 
   /** There, perhaps refused, done, and back, perhaps lost or garbled on the way. */
-  #request<T>(kind: RequestKind, options: RequestOptions | undefined, act: () => T): Promise<T> {
+  #request<T>(kind: () => RequestKind, options: RequestOptions | undefined, act: () => T): Promise<T> {
     const { process } = this.#options;
     const signal = options?.signal;
     let aborted = (): void => undefined;
@@ -223,7 +238,7 @@ export class SimClient implements WatchClient {
       // A request that left a process reaches the server even if the process has crashed since.
       const outage = this.#outageError();
       if (outage !== undefined) return answer(() => reject(outage));
-      const fault = faults.requestFault(kind);
+      const fault = faults.requestFault(kind());
       const waitMs = fault?.isHung === true ? timeoutMs : undefined;
       if (fault?.when === 'before') return answer(() => reject(fault.error), waitMs);
       let result: T;
@@ -238,7 +253,8 @@ export class SimClient implements WatchClient {
 }
 
 interface Sent<T> {
-  readonly kind: RequestKind;
+  /** When it reaches the server. */
+  readonly kind: () => RequestKind;
   readonly timeoutMs: number | undefined;
   readonly act: () => T;
 }
