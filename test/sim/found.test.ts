@@ -703,25 +703,6 @@ test.each(
   },
 );
 
-test('a patch that the sandbox stops on the first of two translations of a merge is tried again', async () => {
-  expect(await runHistory(seededHistory(304317, 40))).toEqual([]);
-});
-
-test('a backup of a namespace that was being deleted brings back the Events of an object that a finalizer held', async () => {
-  expect(await runHistory(seededHistory(722166, 40))).toEqual([]);
-});
-
-test('what vCluster copied back before the last sync, and a backup brings back, counts as the value of the user', async () => {
-  expect(await runHistory(seededHistory(757842, 40))).toEqual([]);
-});
-
-test.each([1000242, 1109792])(
-  'a correction that vCluster copies back late and without its record is no value of the user: seed %d',
-  async (seed) => {
-    expect(await runHistory(seededHistory(seed, 40))).toEqual([]);
-  },
-);
-
 const ON_HOST = { kind: 'annotate', side: 'host', ...OBJECT, key: FORWARD } as const;
 
 test.each<[string, (atMs: number) => readonly Operation[]]>([
@@ -752,22 +733,30 @@ test.each<[string, (atMs: number) => readonly Operation[]]>([
     expect(await run(operations, settings, { seed, daemons: 1 })).toEqual([]);
 });
 
-test('a slice gets the Service back that vCluster has changed only with a copy, which the Service of another may keep away', async () => {
-  expect(await runHistory(seededHistory(1000807, 40))).toEqual([]);
-});
-
-test('a Service that a list from the past shows beside its Endpoints keeps the copy that it gets', async () => {
-  expect(await runHistory(seededHistory(1502425, 40))).toEqual([]);
-});
-
-test('Endpoints stay with the copy of their opted-out Service, whose bookkeeping names an object of another place', async () => {
-  expect(await runHistory(seededHistory(1308358, 40))).toEqual([]);
-});
-
-test('an echo that counts as the value of the user stays what it has grown to', async () => {
-  expect(await runHistory(seededHistory(2013832, 40))).toEqual([]);
-});
-
-test('a namespace that ends takes no virtual Service along, whatever admission rejects', async () => {
-  expect(await runHistory(seededHistory(2015836, 40))).toEqual([]);
+/** Histories that are too long to write down. */
+test.each([
+  ['a patch that the sandbox stops on the first of two translations of a merge is tried again', 304317],
+  [
+    'a backup of a namespace that was being deleted brings back the Events of an object that a finalizer held',
+    722166,
+  ],
+  [
+    'what vCluster copied back before the last sync, and a backup brings back, counts as the value of the user',
+    757842,
+  ],
+  ['a correction that vCluster copies back late and without its record is no value of the user', 1000242],
+  [
+    'a slice gets the Service back that vCluster has changed only with a copy, which the Service of another may keep away',
+    1000807,
+  ],
+  ['a correction that vCluster copies back late and without its record is no value of the user', 1109792],
+  [
+    'Endpoints stay with the copy of their opted-out Service, whose bookkeeping names an object of another place',
+    1308358,
+  ],
+  ['a Service that a list from the past shows beside its Endpoints keeps the copy that it gets', 1502425],
+  ['an echo that counts as the value of the user stays what it has grown to', 2013832],
+  ['a namespace that ends takes no virtual Service along, whatever admission rejects', 2015836],
+] as const)('%s: seed %d', async (_, seed) => {
+  expect(await runHistory(seededHistory(seed, 40))).toEqual([]);
 });

@@ -75,10 +75,8 @@ export class SimClient implements WatchClient {
   }
 
   get(resource: Resource, name: NamespacedName, options?: RequestOptions): Promise<KubeObject> {
-    return this.#request(
-      () => 'read',
-      options,
-      () => cloneObject(this.#options.cluster.existing(resource.plural, keyOf(name))),
+    return this.#request('read', options, () =>
+      cloneObject(this.#options.cluster.existing(resource.plural, keyOf(name))),
     );
   }
 
@@ -88,33 +86,30 @@ export class SimClient implements WatchClient {
       return Promise.reject(
         failure(403, 'Forbidden', `${resource.plural} cannot be listed in all namespaces`),
       );
-    return this.#request(
-      () => 'list',
-      options,
-      () => {
-        const { cluster, faults } = this.#options;
-        const { continueToken = '' } = options;
-        const { oldestRevision, revision } = cluster;
-        // What decides who may write is read consistently.
-        const mayBeStale = resource.plural !== 'leases' && continueToken === '' && faults.isListStale();
-        const isStale = mayBeStale && this.#options.isConsistent !== true;
-        return listPage(cluster, resource.plural, {
-          ...options,
-          limit: options.limit === undefined ? Infinity : Math.min(options.limit, PAGE_MAX),
-          continueToken,
-          atRevision: isStale ? faults.between(oldestRevision, revision) : revision,
-        });
-      },
-    );
+    return this.#request('list', options, () => {
+      const { cluster, faults } = this.#options;
+      const { continueToken = '' } = options;
+      const { oldestRevision, revision } = cluster;
+      // What decides who may write is read consistently.
+      const mayBeStale = resource.plural !== 'leases' && continueToken === '' && faults.isListStale();
+      const isStale = mayBeStale && this.#options.isConsistent !== true;
+      return listPage(cluster, resource.plural, {
+        ...options,
+        limit: options.limit === undefined ? Infinity : Math.min(options.limit, PAGE_MAX),
+        continueToken,
+        atRevision: isStale ? faults.between(oldestRevision, revision) : revision,
+      });
+    });
   }
 
   create(resource: Resource, object: KubeObject, options: WriteOptions = {}): Promise<KubeObject> {
     const { cluster } = this.#options;
-    // Of admission, the namespace comes first.
-    const mayReject = (): boolean => cluster.hasNamespace(object.metadata.namespace ?? '');
     const commit = (manager: string, isDryRun: boolean): KubeObject =>
       cluster.create(resource.plural, cloneObject(object), { manager, isDryRun });
-    return this.#write(resource, options, commit, mayReject);
+    // Of admission, the namespace comes first.
+    return this.#write(resource, options, commit, () =>
+      cluster.hasNamespace(object.metadata.namespace ?? ''),
+    );
   }
 
   update(resource: Resource, object: KubeObject, options: WriteOptions = {}): Promise<KubeObject> {
@@ -154,16 +149,12 @@ export class SimClient implements WatchClient {
   }
 
   request(_method: string, path: string, _body?: JsonValue, options?: RequestOptions): Promise<JsonValue> {
-    return this.#request(
-      () => 'read',
-      options,
-      () => {
-        if (path === ACCESS_REVIEWS) return { status: { allowed: true } };
-        const resources = KINDS[path];
-        if (resources === undefined) throw failure(404, 'NotFound', `${path} not found`);
-        return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: 'v1', resources: [...resources] };
-      },
-    );
+    return this.#request('read', options, () => {
+      if (path === ACCESS_REVIEWS) return { status: { allowed: true } };
+      const resources = KINDS[path];
+      if (resources === undefined) throw failure(404, 'NotFound', `${path} not found`);
+      return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: 'v1', resources: [...resources] };
+    });
   }
 
   watch(resource: Resource, options: WatchOptions, handler: WatchHandler): Promise<void> {
@@ -185,15 +176,16 @@ export class SimClient implements WatchClient {
     resource: Resource,
     options: WriteOptions,
     commit: (manager: string, isDryRun: boolean) => T,
-    mayReject = (): boolean => true,
+    mayReject?: () => boolean,
   ): Promise<T> {
     const { fieldManager = this.#options.manager, isDryRun = false } = options;
-    const kind = (): RequestKind => (resource.plural !== 'events' && mayReject() ? 'write' : 'unrejected');
-    return this.#request(kind, options, () => {
+    const kind = resource.plural === 'events' ? 'unrejected' : 'write';
+    const act = (): T => {
       const stored = commit(fieldManager, isDryRun);
       if (!isDryRun) this.#options.committed(resource);
       return (stored === undefined ? undefined : cloneObject(stored)) as T; // the same object
-    });
+    };
+    return this.#request(kind, options, act, mayReject);
   }
 
   #outageError(): Error | undefined {
@@ -203,7 +195,12 @@ export class SimClient implements WatchClient {
   }
 
   /** There, perhaps refused, done, and back, perhaps lost or garbled on the way. */
-  #request<T>(kind: () => RequestKind, options: RequestOptions | undefined, act: () => T): Promise<T> {
+  #request<T>(
+    kind: RequestKind,
+    options: RequestOptions | undefined,
+    act: () => T,
+    mayReject?: () => boolean,
+  ): Promise<T> {
     const { process } = this.#options;
     const signal = options?.signal;
     let aborted = (): void => undefined;
@@ -211,7 +208,8 @@ export class SimClient implements WatchClient {
       aborted = () => process.run(() => reject(signal?.reason as Error));
       signal?.addEventListener('abort', aborted, { once: true });
       if (signal?.aborted === true) return reject(signal.reason as Error);
-      const send = (): void => this.#send({ kind, timeoutMs: options?.timeoutMs, act }, { resolve, reject });
+      const send = (): void =>
+        this.#send({ kind, timeoutMs: options?.timeoutMs, act, mayReject }, { resolve, reject });
       if (options?.beforeSend === undefined) return send();
       // A request waits for a connection, and the process may be paused in between.
       process.schedule(1, () => {
@@ -228,7 +226,7 @@ export class SimClient implements WatchClient {
   }
 
   #send<T>(
-    { kind, timeoutMs = TIMEOUT_MS, act }: Sent<T>,
+    { kind, timeoutMs = TIMEOUT_MS, act, mayReject }: Sent<T>,
     { resolve, reject }: { readonly resolve: (result: T) => void; readonly reject: (error: Error) => void },
   ): void {
     const { clock, process, faults } = this.#options;
@@ -238,7 +236,7 @@ export class SimClient implements WatchClient {
       // A request that left a process reaches the server even if the process has crashed since.
       const outage = this.#outageError();
       if (outage !== undefined) return answer(() => reject(outage));
-      const fault = faults.requestFault(kind());
+      const fault = faults.requestFault(mayReject?.() === false ? 'unrejected' : kind);
       const waitMs = fault?.isHung === true ? timeoutMs : undefined;
       if (fault?.when === 'before') return answer(() => reject(fault.error), waitMs);
       let result: T;
@@ -253,8 +251,9 @@ export class SimClient implements WatchClient {
 }
 
 interface Sent<T> {
-  /** When it reaches the server. */
-  readonly kind: () => RequestKind;
+  readonly kind: RequestKind;
   readonly timeoutMs: number | undefined;
   readonly act: () => T;
+  /** Asked when it reaches the server; undefined: true. */
+  readonly mayReject: (() => boolean) | undefined;
 }
