@@ -757,6 +757,10 @@ test.each([
   ['a Service that a list from the past shows beside its Endpoints keeps the copy that it gets', 1502425],
   ['an echo that counts as the value of the user stays what it has grown to', 2013832],
   ['a namespace that ends takes no virtual Service along, whatever admission rejects', 2015836],
+  [
+    'an import stays whose references end with the process, where admission removes the record of them',
+    2208923,
+  ],
 ] as const)('%s: seed %d', async (_, seed) => {
   expect(await runHistory(seededHistory(seed, 40))).toEqual([]);
 });

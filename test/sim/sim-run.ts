@@ -335,6 +335,7 @@ class SimRun {
   #configure({ settings, isRestart }: Omit<Extract<Operation, { kind: 'configure' }>, 'atMs'>): void {
     this.#settings = { ...this.#settings, ...settings };
     this.#configuredAtMs = this.#clock.nowMs;
+    if (this.#isRecordKeptAway) this.#kindsChangedAtMs = this.#clock.nowMs;
     this.#isRecordLost ||=
       this.#areKindsRemoved && (isRestart || this.#daemons.some(({ isRunning }) => !isRunning));
     for (const daemon of this.#daemons) {
@@ -350,6 +351,13 @@ class SimRun {
   /** The imports of a kind that no copy names any more are being deleted: after the end of the process, nothing is known of them. */
   get #areKindsRemoved(): boolean {
     return this.#clock.nowMs - this.#kindsChangedAtMs < IMPORTS_MS;
+  }
+
+  /** Admission has taken the record from a copy: only the process that wrote the copy knows which kinds it names. */
+  get #isRecordKeptAway(): boolean {
+    const isWithoutRecord = (object: KubeObject): boolean =>
+      this.#provenance.isOurs(object) && !hasRecord(object);
+    return SYNCED.some((plural) => this.#clusters.host.list(plural).some(isWithoutRecord));
   }
 
   #later(delayMs: number, action: () => void): void {
