@@ -67,10 +67,17 @@ function middle(values: readonly number[]): number | undefined {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 }
 
+/** Of the rounds. */
+interface Ratio {
+  readonly least: number;
+  readonly median: number;
+  readonly greatest: number;
+}
+
 interface Cell {
   readonly value: number;
-  /** The median over the rounds of the value divided by that of the bare loop. */
-  readonly timesLoop: number | undefined;
+  /** The value divided by that of the bare loop. */
+  readonly timesLoop: Ratio | undefined;
   readonly target: Target | undefined;
 }
 
@@ -81,10 +88,14 @@ function cellOf(row: Row, subject: Subject, rounds: Rounds, plan: Plan): Cell | 
   const isOurs = SUBJECTS[subject].program === 'daemon';
   const loops = valuesOf(row, loopOf(subject), rounds);
   const ratios = valuesOf(row, subject, rounds).map((one, round) => one / (loops[round] ?? Number.NaN));
-  const hasRatio = isOurs && row.timesLoop !== undefined && loops.length > 0;
+  const timesLoop = isOurs && row.timesLoop !== undefined && loops.length > 0 ? ratioOf(ratios) : undefined;
   const limit = row.timesLoop?.[subject];
   const target = limit === undefined ? row.target?.(subject, plan) : { atMost: limit };
-  return { value, timesLoop: hasRatio ? middle(ratios) : undefined, target: isOurs ? target : undefined };
+  return { value, timesLoop, target: isOurs ? target : undefined };
+}
+
+function ratioOf(rounds: readonly number[]): Ratio {
+  return { least: Math.min(...rounds), median: middle(rounds) ?? Number.NaN, greatest: Math.max(...rounds) };
 }
 
 function valuesOf({ value }: Row, subject: Subject, rounds: Rounds): number[] {
@@ -97,16 +108,16 @@ function targetsOf(rounds: Rounds, plan: Plan): JsonValue {
       const cell = cellOf(row, subject, rounds, plan);
       if (cell?.target === undefined) return [];
       const { value, timesLoop, target } = cell;
-      const ratio = timesLoop === undefined ? {} : { timesLoop };
+      const ratio = timesLoop === undefined ? {} : { timesLoop: { ...timesLoop } };
       const { name, unit } = row;
       return [{ name, subject, unit, value, ...ratio, target: { ...target }, reached: isReached(cell) }];
     }),
   );
 }
 
-function isReached({ value, timesLoop = value, target }: Cell): boolean {
+function isReached({ value, timesLoop, target }: Cell): boolean {
   if (target === undefined) return true;
-  return 'atMost' in target ? timesLoop <= target.atMost : value === target.exactly;
+  return 'atMost' in target ? (timesLoop?.median ?? value) <= target.atMost : value === target.exactly;
 }
 
 function titleOf(subject: Subject, { objects, addresses, rounds }: Plan): string {
@@ -130,12 +141,16 @@ function tableOf(columns: readonly Column[], rounds: Rounds, plan: Plan): string
 
 function cellText(cell: Cell, unit: string): string {
   const { value, timesLoop, target } = cell;
-  const ratio = timesLoop === undefined ? [] : [`${timesLoop.toFixed(2)} ×`];
+  const ratio = timesLoop === undefined ? [] : [ratioText(timesLoop)];
   const verdict =
     target === undefined ? [] : [`(${targetText(target)} ${isReached(cell) ? 'ok' : 'MISSED'})`];
   const digits = value < 100 ? 2 : 0;
   const number = `${Number.isInteger(value) ? value : value.toFixed(digits)} ${unit}`.trim();
   return [number, ...ratio, ...verdict].join(' ');
+}
+
+function ratioText({ least, median, greatest }: Ratio): string {
+  return `${median.toFixed(2)} × [${least.toFixed(2)}–${greatest.toFixed(2)}]`;
 }
 
 function targetText(target: Target): string {
