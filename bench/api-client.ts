@@ -2,6 +2,7 @@
 
 import { messageOf } from '../src/base/errors.ts';
 import { HttpConnection, requestText, type Peer, type RequestParts } from './http-connection.ts';
+import { quantile } from './statistics.ts';
 
 /** Sends requests for a time, or a number of them, over several connections with one request in flight each. */
 export interface LoadPhase {
@@ -196,11 +197,6 @@ function cpuShare(): () => number {
     const { user, system } = process.cpuUsage(before);
     return (user + system) / 1000 / (performance.now() - startMs);
   };
-}
-
-function quantile(values: readonly number[], at: number): number {
-  const sorted = Float64Array.from(values).sort();
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * at))] ?? 0;
 }
 
 async function within(promise: Promise<void>, deadlineMs: number): Promise<void> {

@@ -3,6 +3,7 @@
 import type { JsonValue } from '../src/base/json.ts';
 import type { SubjectName } from './api-servers.ts';
 import type { Machine } from './machine.ts';
+import { median, ratioOf, ratioText, type Ratio } from './statistics.ts';
 
 /** One server in one round. Times in ms, sizes in bytes, CPU of the server's process per request; the client's in cores. */
 export interface Measured {
@@ -97,12 +98,10 @@ export function report(
   about: { plan: object; machine: Machine; date: string },
 ): { json: JsonValue; table: string } {
   const rows = ROWS.map((row) => {
-    const ours = median(rounds.flatMap(({ ours: measured }) => (measured ? [row.value(measured)] : [])));
-    const theirs = median(
-      rounds.flatMap(({ 'kube-apiserver': measured }) => (measured ? [row.value(measured)] : [])),
-    );
-    const ratio = median(rounds.flatMap((round) => ratioOf(row, round)));
-    return { row, ours, theirs, ratio };
+    const valuesOf = (subject: SubjectName): number[] =>
+      rounds.flatMap(({ [subject]: measured }) => (measured ? [row.value(measured)] : []));
+    const [ours, theirs] = [valuesOf('ours'), valuesOf('kube-apiserver')];
+    return { row, ours: medianOf(ours), theirs: medianOf(theirs), ratio: ratioOf(ours, theirs) };
   });
   const json = {
     date: about.date,
@@ -114,13 +113,13 @@ export function report(
       ours,
       'kube-apiserver': theirs,
       ratio,
-      ...(target ? { target, reached: isReached(target, ratio) } : {}),
+      ...(target && ratio ? { target, reached: isReached(target, ratio) } : {}),
     })),
     rounds,
   };
   const lines = rows.map(({ row, ours, theirs, ratio }) => {
-    const cells = [ours, theirs].map((value) => `${shown(value, row.digits)} ${row.unit}`.trim());
-    return [row.name, ...cells, shown(ratio, 2), goal(row.target, ratio)];
+    const cells = [ours, theirs].map((value) => `${value?.toFixed(row.digits) ?? '–'} ${row.unit}`.trim());
+    return [row.name, ...cells, ratio ? ratioText(ratio) : '–', goal(row.target, ratio)];
   });
   return {
     json: JSON.parse(JSON.stringify(json)) as JsonValue,
@@ -128,30 +127,19 @@ export function report(
   };
 }
 
-/** Within one round, because both servers then run under the same load of the machine. */
-function ratioOf(row: Row, { ours, 'kube-apiserver': theirs }: Round): number[] {
-  return ours && theirs ? [row.value(ours) / row.value(theirs)] : [];
-}
-
-function isReached(target: NonNullable<Row['target']>, ratio: number): boolean {
+function isReached(target: NonNullable<Row['target']>, { median: ratio }: Ratio): boolean {
   return 'atLeast' in target ? ratio >= target.atLeast : ratio <= target.atMost;
 }
 
-function goal(target: Row['target'], ratio: number): string {
+function goal(target: Row['target'], ratio: Ratio | undefined): string {
   if (!target) return '';
   const text = 'atLeast' in target ? `≥ ${target.atLeast}` : `≤ ${target.atMost}`;
-  return Number.isNaN(ratio) ? text : `${text} ${isReached(target, ratio) ? 'reached' : 'missed'}`;
+  return ratio === undefined ? text : `${text} ${isReached(target, ratio) ? 'reached' : 'missed'}`;
 }
 
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const upper = sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
-  const lower = sorted[Math.ceil(sorted.length / 2) - 1] ?? Number.NaN;
-  return (lower + upper) / 2;
-}
-
-function shown(value: number, digits: number): string {
-  return Number.isNaN(value) ? '–' : value.toFixed(digits);
+/** Undefined for a subject that did not run. */
+function medianOf(values: readonly number[]): number | undefined {
+  return values.length === 0 ? undefined : median(values);
 }
 
 function aligned(lines: readonly (readonly string[])[]): string {

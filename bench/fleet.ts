@@ -10,7 +10,7 @@ import { FleetWorld } from './fleet-world.ts';
 import { thisMachine } from './machine.ts';
 import { costOf, privateBytesOf } from './process-cost.ts';
 import type { WriteResult } from './results.ts';
-import { quantile } from './synced-endpoints.ts';
+import { quantile } from './statistics.ts';
 
 interface Plan {
   readonly members: readonly number[];

@@ -13,7 +13,7 @@ import { FleetWorld, type HostileServer } from './fleet-world.ts';
 import { HOSTILE_INPUTS } from '../test/attack/hostile-input.ts';
 import { thisMachine } from './machine.ts';
 import type { WriteResult } from './results.ts';
-import { quantile } from './synced-endpoints.ts';
+import { median, quantile, ratioOf, ratioText } from './statistics.ts';
 
 interface Plan {
   readonly modes: readonly string[];
@@ -173,9 +173,9 @@ function describe({ mode, alone, hostile }: Row): string {
     ['/healthz max', ({ healthzMaxMs }) => healthzMaxMs, 0],
   ];
   const parts = cells.map(([name, of, digits]) => {
-    const ratios = hostile.map((phase, round) => of(phase) / of(alone[round] ?? phase));
-    const [least, middle, most] = [0, 0.5, 1].map((q) => spread(ratios, q).toFixed(2));
-    return `${name} ${spread(hostile.map(of), 0.5).toFixed(digits)} (${spread(alone.map(of), 0.5).toFixed(digits)}; × ${middle}, ${least} to ${most})`;
+    const [attacked, calm] = [hostile.map(of), alone.map(of)];
+    const ratio = ratioOf(attacked, calm);
+    return `${name} ${median(attacked).toFixed(digits)} (${median(calm).toFixed(digits)}; ${ratio ? ratioText(ratio) : '–'})`;
   });
   const [dropped, droppedAlone] = [hostile, alone].map((phases) =>
     phases.reduce((sum, phase) => sum + phase.dropped, 0),
@@ -183,11 +183,6 @@ function describe({ mode, alone, hostile }: Row): string {
   const loads = [...alone, ...hostile].map(({ load }) => load);
   const load = `load ${Math.min(...loads).toFixed(1)} to ${Math.max(...loads).toFixed(1)}`;
   return `${mode}: ${parts.join(', ')}; ${dropped} (${droppedAlone}) dropped; ${load}`;
-}
-
-/** Nearest rank. */
-function spread(values: readonly number[], q: number): number {
-  return values.toSorted((a, b) => a - b)[Math.round(q * (values.length - 1))] ?? NaN;
 }
 
 function planOf(args: readonly string[]): Plan {

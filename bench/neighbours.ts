@@ -4,6 +4,7 @@ import { HOSTILE, HOSTILE_EXPRESSIONS, Tenants } from '../test/attack/tenants.ts
 import { LIMITS, TestSandbox } from '../test/expressions/test-sandbox.ts';
 import { thisMachine } from './machine.ts';
 import type { WriteResult } from './results.ts';
+import { median } from './statistics.ts';
 
 const PROBE_MS = 5000;
 const OTHER = { namespace: 'other', name: 'web' };
@@ -75,8 +76,4 @@ function describe(row: Row): string {
       `${(100 * row.throughputRatio).toFixed(0)} % of its updates`,
     `  the same namespace  max ${ms(row.sameNamespaceMaxMs)}; a new object ${ms(row.newObjectMs)}`,
   ].join('\n');
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 }

@@ -2,6 +2,7 @@
 
 import type { PeerName } from './patch-peers.ts';
 import type { Rate } from './patch-work.ts';
+import { ratioText, type Ratio } from './statistics.ts';
 
 export interface Row {
   /** Matches per object. */
@@ -14,7 +15,7 @@ export interface Row {
   readonly ours: Rate;
   readonly peers: Readonly<Partial<Record<PeerName, Rate>>>;
   /** Ours divided by the peer's. */
-  readonly ratio: Readonly<Partial<Record<PeerName, number>>>;
+  readonly ratio: Readonly<Partial<Record<PeerName, Ratio>>>;
 }
 
 const TITLES: Readonly<Record<PeerName, string>> = {
@@ -44,8 +45,8 @@ export function report(rows: readonly Row[], missing: Readonly<Partial<Record<Pe
     String(row.ours.objectsPerSecond),
     millions(row.ours),
     ...peers.map((peer) => {
-      const rate = row.peers[peer];
-      return rate === undefined ? 'missing' : `${millions(rate)} (${row.ratio[peer] ?? ''}x)`;
+      const [rate, ratio] = [row.peers[peer], row.ratio[peer]];
+      return rate && ratio ? `${millions(rate)} (${ratioText(ratio)})` : 'missing';
     }),
   ]);
   const notes = Object.entries(missing).map(([peer, reason]) => `${peer} is missing: ${reason}`);

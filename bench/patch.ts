@@ -20,6 +20,7 @@ import { startPeers, type PeerName, type Peers } from './patch-peers.ts';
 import { report, type Row } from './patch-report.ts';
 import { checkPatched, EXPRESSION, PATH, poolOf, rateOf, VCLUSTER_NAME, type Rate } from './patch-work.ts';
 import type { WriteResult } from './results.ts';
+import { median, ratioOf } from './statistics.ts';
 
 const LIMITS = { expressionTimeoutMs: 100, batchTimeoutMs: 1000, memoryBytes: 128 * 1024 * 1024 };
 const MEMO_BYTES = 64 * 1024 * 1024;
@@ -123,25 +124,20 @@ function rowOf(
     ours: medianRate(ours),
     peers: Object.fromEntries(measured.map(([name, rates]) => [name, medianRate(rates)])),
     ratio: Object.fromEntries(
-      measured.map(([name, rates]) => {
-        const ratios = ours.map(
-          (own, round) => own.objectsPerSecond / (rates[round]?.objectsPerSecond ?? Number.NaN),
-        );
-        return [name, Number(median(ratios).toPrecision(3))];
-      }),
+      measured.map(([name, rates]) => [name, ratioOf(ours.map(objectsOf), rates.map(objectsOf))]),
     ),
   };
 }
 
-function medianRate(rates: readonly Rate[]): Rate {
-  return {
-    objectsPerSecond: Math.round(median(rates.map((rate) => rate.objectsPerSecond))),
-    matchesPerSecond: Math.round(median(rates.map((rate) => rate.matchesPerSecond))),
-  };
+function objectsOf({ objectsPerSecond }: Rate): number {
+  return objectsPerSecond;
 }
 
-function median(numbers: readonly number[]): number {
-  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
+function medianRate(rates: readonly Rate[]): Rate {
+  return {
+    objectsPerSecond: Math.round(median(rates.map(objectsOf))),
+    matchesPerSecond: Math.round(median(rates.map((rate) => rate.matchesPerSecond))),
+  };
 }
 
 interface Ours extends AsyncDisposable {

@@ -20,6 +20,7 @@ import { inParallel } from '../test/support/in-parallel.ts';
 import { thisMachine } from './machine.ts';
 import { costOf } from './process-cost.ts';
 import type { WriteResult } from './results.ts';
+import { quantile } from './statistics.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const NOTE = 'example.com/secret';
@@ -143,8 +144,8 @@ async function measure(subject: Subject, { plan, clusters, guardian, directory }
     updateClientMs,
     updateRequests,
     updateCpuMs,
-    singleP50Ms: at(singles, 0.5),
-    singleP99Ms: at(singles, 0.99),
+    singleP50Ms: quantile(singles, 0.5),
+    singleP99Ms: quantile(singles, 0.99),
     restartRequests,
     restartWrites,
   };
@@ -278,8 +279,4 @@ function tableOf(measured: Record<Subject, Measured>, perReference: CostPerRefer
   );
   const head = ['', 'with references', 'without'].map((cell) => cell.padEnd(20)).join('');
   return `${[head, ...rows, '', ...costs].join('\n')}\n`;
-}
-
-function at(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }

@@ -10,7 +10,8 @@ import { parseArgs } from 'node:util';
 import { startRealClusters } from '../test/e2e/clusters.ts';
 import { Guardian } from '../test/support/guardian.ts';
 import { pause, whenIdle } from './daemon-process.ts';
-import { costOfRunning, SyncedEndpoints, kill, quantile } from './synced-endpoints.ts';
+import { quantile } from './statistics.ts';
+import { costOfRunning, SyncedEndpoints, kill } from './synced-endpoints.ts';
 import { thisMachine } from './machine.ts';
 import type { WriteResult } from './results.ts';
 

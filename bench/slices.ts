@@ -12,7 +12,8 @@ import { startRealClusters } from '../test/e2e/clusters.ts';
 import { TestCluster } from '../test/scenarios/cluster-client.ts';
 import { Guardian } from '../test/support/guardian.ts';
 import { isReady, pause, whenIdle } from './daemon-process.ts';
-import { costOfRunning, SyncedEndpoints, kill, quantile } from './synced-endpoints.ts';
+import { median } from './statistics.ts';
+import { costOfRunning, SyncedEndpoints, kill } from './synced-endpoints.ts';
 import { inParallel } from '../test/support/in-parallel.ts';
 import { thisMachine } from './machine.ts';
 import type { WriteResult } from './results.ts';
@@ -126,11 +127,6 @@ async function measure(synced: SyncedEndpoints, isSynced: boolean): Promise<Row>
 
 function medianOf(measured: readonly Row[], isSynced: boolean): Row {
   const rows = measured.filter((row) => row.isSynced === isSynced);
-  const median = (values: readonly number[]): number =>
-    quantile(
-      values.toSorted((a, b) => a - b),
-      0.5,
-    );
   return {
     isSynced,
     readyMs: median(rows.map(({ readyMs }) => readyMs)),

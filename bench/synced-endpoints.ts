@@ -135,7 +135,3 @@ export async function kill({ child }: Running): Promise<void> {
 export function costOfRunning({ pid }: Running): ProcessCost {
   return costOf(pid);
 }
-
-export function quantile(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-}

@@ -5,7 +5,7 @@ import { killGroup } from '../../test/support/guardian.ts';
 import type { TestCluster } from '../../test/scenarios/cluster-client.ts';
 import type { CopyWatch } from '../copy-watch.ts';
 import { pause, type Running } from '../daemon-process.ts';
-import { quantile } from '../synced-endpoints.ts';
+import { quantile } from '../statistics.ts';
 import { inParallel } from '../../test/support/in-parallel.ts';
 import { costOf } from '../process-cost.ts';
 import { buildObject, FIRST_NODE, withNode, type BenchKind } from './kinds.ts';

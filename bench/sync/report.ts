@@ -2,6 +2,7 @@
 
 import type { JsonValue } from '../../src/base/json.ts';
 import type { Machine } from '../machine.ts';
+import { median, ratioOf, ratioText, type Ratio } from '../statistics.ts';
 import type { Measured, Plan } from './measure.ts';
 import { ROWS, type Row, type Target } from './rows.ts';
 import { loopOf, replicasOf, SUBJECTS, type Subject } from './subjects.ts';
@@ -59,19 +60,8 @@ function medianOf(rounds: readonly Measured[]): Measured {
   const [first] = rounds;
   if (first === undefined) throw new Error('no rounds');
   const names = Object.keys(first) as (keyof Measured)[];
-  const medians = names.map((name) => [name, middle(rounds.flatMap((measured) => measured[name] ?? []))]);
+  const medians = names.map((name) => [name, median(rounds.flatMap((measured) => measured[name] ?? []))]);
   return Object.fromEntries(medians) as unknown as Measured; // the same keys
-}
-
-function middle(values: readonly number[]): number | undefined {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
-}
-
-/** Of the rounds. */
-interface Ratio {
-  readonly least: number;
-  readonly median: number;
-  readonly greatest: number;
 }
 
 interface Cell {
@@ -83,19 +73,13 @@ interface Cell {
 
 /** Undefined if it was not measured. */
 function cellOf(row: Row, subject: Subject, rounds: Rounds, plan: Plan): Cell | undefined {
-  const value = middle(valuesOf(row, subject, rounds));
-  if (value === undefined) return undefined;
+  const values = valuesOf(row, subject, rounds);
+  if (values.length === 0) return undefined;
   const isOurs = SUBJECTS[subject].program === 'daemon';
-  const loops = valuesOf(row, loopOf(subject), rounds);
-  const ratios = valuesOf(row, subject, rounds).map((one, round) => one / (loops[round] ?? Number.NaN));
-  const timesLoop = isOurs && row.timesLoop !== undefined && loops.length > 0 ? ratioOf(ratios) : undefined;
+  const loops = isOurs && row.timesLoop !== undefined ? valuesOf(row, loopOf(subject), rounds) : [];
   const limit = row.timesLoop?.[subject];
   const target = limit === undefined ? row.target?.(subject, plan) : { atMost: limit };
-  return { value, timesLoop, target: isOurs ? target : undefined };
-}
-
-function ratioOf(rounds: readonly number[]): Ratio {
-  return { least: Math.min(...rounds), median: middle(rounds) ?? Number.NaN, greatest: Math.max(...rounds) };
+  return { value: median(values), timesLoop: ratioOf(values, loops), target: isOurs ? target : undefined };
 }
 
 function valuesOf({ value }: Row, subject: Subject, rounds: Rounds): number[] {
@@ -147,10 +131,6 @@ function cellText(cell: Cell, unit: string): string {
   const digits = value < 100 ? 2 : 0;
   const number = `${Number.isInteger(value) ? value : value.toFixed(digits)} ${unit}`.trim();
   return [number, ...ratio, ...verdict].join(' ');
-}
-
-function ratioText({ least, median, greatest }: Ratio): string {
-  return `${median.toFixed(2)} × [${least.toFixed(2)}–${greatest.toFixed(2)}]`;
 }
 
 function targetText(target: Target): string {
