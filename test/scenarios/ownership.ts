@@ -371,6 +371,34 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
       ]);
     });
 
+    test('a copy that is there again before the question for its namespace was replaced, not deleted', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const key = 'default/replaced';
+      const proxy = await world.proxy('host');
+      const daemon = await world.startSync({
+        config: { endpointSyncer: { onHostDelete: 'deleteVirtual' } },
+        kubeconfigs: { host: proxy.path },
+      });
+      await createHostService(world, key);
+      const made = await world.createVirtual(key);
+      const copy = await world.whenCopied(key);
+      await world.settle(daemon);
+      const { uid: _uid, resourceVersion: _version, ...metadata } = copy.metadata;
+      proxy.behaviour = {
+        decide: async ({ method, path }) => {
+          if (method === 'POST' && path.includes('/endpoints?') && path.includes('dryRun=All'))
+            await world.host.create('Endpoints', { ...copy, metadata });
+          return { kind: 'pass' };
+        },
+      };
+      await world.deleteCopy(key);
+      await world.whenCopy(key, ({ metadata: { uid } }) => uid !== copy.metadata.uid);
+      await world.settle(daemon);
+      expect((await world.virtual.get('Endpoints', ...pair(key))).metadata.uid).toBe(made.metadata.uid);
+    });
+
     test('a copy without a host Service is created again, because the controllers of a host delete such Endpoints', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();

@@ -11,6 +11,7 @@ import {
   type Resource,
 } from '../../kube/object.ts';
 import {
+  isAlreadyExists,
   isForbidden,
   isNamespaceGone,
   isTransient,
@@ -58,6 +59,8 @@ async function isWithNamespace(
     await clients.host.create(resource, probe, { isDryRun: true });
   } catch (error) {
     if (!(error instanceof StatusError) || isTransient(error) || error.reason === NO_STATUS) throw error;
+    // There is a copy again: a retry reads it, and then nothing is lost.
+    if (isAlreadyExists(error)) throw error;
     const isEnding = isNamespaceGone(error) || (await isDenied(error, clients.host, { resource, namespace }));
     if (isEnding) expectedDeletions.ofNamespaces.set(namespace, true);
     return isEnding;
