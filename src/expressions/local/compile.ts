@@ -272,7 +272,7 @@ class Compiler {
     const name = staticKey(node, 'key');
     const key = name === undefined ? this.compile(childOf(node, 'key')) : (): LocalValue => name;
     const value = this.compile(childOf(node, 'value'));
-    return (object, evaluation) => setMember(object, key(evaluation), value(evaluation));
+    return (object, evaluation) => setMember(object, key(evaluation), value(evaluation), evaluation.budget);
   }
 
   /** A member or a call, perhaps inside of a chain. */
@@ -426,7 +426,10 @@ class Compiler {
       const called = this.#scope.has(name) || !CALLBACKS.has(name) ? undefined : FUNCTIONS.get(name);
       return called === undefined
         ? refuse(node)
-        : (each, _, evaluation) => called([each], evaluation, undefined);
+        : (each, _, evaluation) => {
+            evaluation.budget.spend(1);
+            return called([each], evaluation, undefined);
+          };
     }
     if (node.type !== 'ArrowFunctionExpression' || node['expression'] !== true) return refuse(node);
     const [outer, before] = [this.#scope, this.nodes];
@@ -540,8 +543,7 @@ function assign(object: Record<string, LocalValue>, source: LocalValue, budget: 
   if (!isObject(source)) return decline();
   for (const key of Object.keys(source)) {
     budget.spend(1);
-    budget.read(key.length);
-    setMember(object, key, source[key]);
+    setMember(object, key, source[key], budget);
   }
 }
 

@@ -36,6 +36,12 @@ function countOf(value: LocalValue): number {
   return count >= 0 && count <= COUNT_MAX ? count : decline();
 }
 
+function numberOf(value: LocalValue, budget: Budget): number {
+  const primitive = primitiveOf(value);
+  if (typeof primitive === 'string') budget.read(primitive.length);
+  return Number(primitive);
+}
+
 function optional<T>(value: LocalValue, of: (value: LocalValue) => T): T | undefined {
   return value === undefined ? undefined : of(value);
 }
@@ -270,6 +276,7 @@ export function flattened(list: List, budget: Budget): List {
 }
 
 const DIGITS_MAX = 100;
+const RADIX_DIGITS_MAX = 1100;
 
 export const NUMBER_METHODS: ReadonlyMap<string, Method<number>> = new Map<string, Method<number>>([
   [
@@ -282,7 +289,7 @@ export const NUMBER_METHODS: ReadonlyMap<string, Method<number>> = new Map<strin
   [
     'toString',
     taking(0, 1, (number, [radix = 10], budget) => {
-      budget.read(DIGITS_MAX);
+      budget.read(radix === 10 ? DIGITS_MAX : RADIX_DIGITS_MAX);
       return number.toString(integerOf(radix));
     }),
   ],
@@ -335,8 +342,14 @@ function ofObject(of: (object: LocalObject) => LocalValue): LocalFunction {
 }
 
 /** Sets an own member, as in a literal. */
-export function setMember(object: Record<string, LocalValue>, key: LocalValue, value: LocalValue): void {
+export function setMember(
+  object: Record<string, LocalValue>,
+  key: LocalValue,
+  value: LocalValue,
+  budget: Budget,
+): void {
   const name = typeof key === 'number' ? `${key}` : textOf(key);
+  budget.read(name.length);
   acceptKey(name);
   object[name] = value;
 }
@@ -346,7 +359,7 @@ function fromEntries(value: LocalValue, { budget }: Evaluation): LocalValue {
   if (!isList(value)) return decline();
   for (const entry of counted(value, budget)) {
     if (!isList(entry)) return decline();
-    setMember(object, entry[0], entry[1]);
+    setMember(object, entry[0], entry[1], budget);
   }
   return object;
 }
@@ -354,7 +367,7 @@ function fromEntries(value: LocalValue, { budget }: Evaluation): LocalValue {
 function stringify([value, replacer, space, ...more]: Arguments, { budget }: Evaluation): LocalValue {
   if ((replacer !== undefined && replacer !== null) || more.length > 0) return decline();
   if (typeof space === 'object') return decline();
-  weigh(value, budget);
+  weigh(value, budget, indentOf(space));
   const text = JSON.stringify(value, null, typeof space === 'boolean' ? undefined : space) as
     | string
     | undefined;
@@ -362,15 +375,23 @@ function stringify([value, replacer, space, ...more]: Arguments, { budget }: Eva
   return text;
 }
 
+/** Characters per level. */
+function indentOf(space: LocalValue): number {
+  if (typeof space === 'string') return Math.min(10, space.length);
+  return typeof space === 'number' && space >= 1 ? Math.min(10, Math.trunc(space)) : 0;
+}
+
 /** Its size as text, before it is made. */
-function weigh(value: LocalValue, budget: Budget): void {
+function weigh(value: LocalValue, budget: Budget, step: number, indent = 0): void {
   budget.spend(1);
+  // Of its line and, with members, of the line that ends it.
+  budget.read(2 * indent);
   if (typeof value === 'string') budget.read(value.length);
-  if (isList(value)) for (const each of value) weigh(each, budget);
+  if (isList(value)) for (const each of value) weigh(each, budget, step, indent + step);
   else if (isObject(value)) {
     for (const key of Object.keys(value)) {
       budget.read(key.length);
-      weigh(value[key], budget);
+      weigh(value[key], budget, step, indent + step);
     }
   }
 }
@@ -424,12 +445,12 @@ export const FUNCTIONS: ReadonlyMap<string, LocalFunction> = new Map<string, Loc
   ['String', (args, { budget }) => (args.length === 1 ? printed(args[0], budget) : decline())],
   ['atob', ofText(atob)],
   ['base64.decode', ofText(base64.decode, 8)],
-  ['base64.encode', ofText(base64.encode, 8)],
+  ['base64.encode', ofText(base64.encode, 16)],
   ['btoa', ofText(btoa)],
   ['decodeURIComponent', ofText(decodeURIComponent)],
   ['encodeURIComponent', ofText(encodeURIComponent)],
-  ['isFinite', one((value) => Number.isFinite(Number(primitiveOf(value))))],
-  ['isNaN', one((value) => Number.isNaN(Number(primitiveOf(value))))],
+  ['isFinite', one((value, { budget }) => Number.isFinite(numberOf(value, budget)))],
+  ['isNaN', one((value, { budget }) => Number.isNaN(numberOf(value, budget)))],
   ['parseFloat', parsing(parseFloat)],
   ['parseInt', parsing(parseInt)],
   [

@@ -368,6 +368,40 @@ describe('the budget', () => {
   });
 });
 
+describe('what is read twice of a value that may be read once is declined, before the work is done', () => {
+  const TEXTS = ['0', ' ', '1x', 'a', '€'].map((character) => character.repeat(40_000));
+  const NUMBERS = Array.from({ length: 6000 }, () => 1);
+  /** They look at the type alone. */
+  const TYPES = [
+    'Array.isArray',
+    'Boolean',
+    ...['Finite', 'Integer', 'NaN', 'SafeInteger'].map((is) => `Number.is${is}`),
+  ];
+  const twice = (part: string): string => `[${part}, ${part}].length`;
+
+  test.each(['+', ...FUNCTIONS.keys()].filter((name) => !TYPES.includes(name)))('%s of a text', (name) => {
+    const call = name === '+' ? '+value' : `${name}(value)`;
+    for (const value of TEXTS) expect(here(twice(call), value)).toBeUndefined();
+  });
+
+  const callbacks = ['String', 'Number', 'Boolean', '(x) => x === 2'];
+  const iterations = ['map', 'filter', 'flatMap'].flatMap((method) =>
+    callbacks.map((callback) => `value.${method}(${callback})`),
+  );
+  test.each(iterations)('%s of a list', (call) => {
+    expect(here(twice(call), NUMBERS)).toBeUndefined();
+  });
+
+  test.each(['({ [value]: 1 })', 'Object.fromEntries([[value, 1]])'])('%s of a long key', (made) => {
+    for (const value of TEXTS) expect(here(twice(made), value)).toBeUndefined();
+  });
+
+  test.each(['10', '"          "', '1e9'])('JSON.stringify with an indent of %s', (space) => {
+    const nested = `${'['.repeat(200)}value${']'.repeat(200)}`;
+    expect(here(`JSON.stringify(${nested}, null, ${space}).length`, NUMBERS.slice(0, 40))).toBeUndefined();
+  });
+});
+
 describe('with a sandbox behind it', () => {
   let sandbox: TestSandbox;
   const places: string[] = [];
