@@ -3,13 +3,15 @@
 import {
   apiVersionOf,
   asJson,
+  keyOf,
+  objectKey,
   type KubeObject,
   type NamespacedName,
   type Resource,
 } from '../../kube/object.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { jsonEquals, type JsonValue } from '../../base/json.ts';
-import { OBJECT_IMPORTED } from '../translate/bookkeeping.ts';
+import { IMPORTED_AS, OBJECT_IMPORTED } from '../translate/bookkeeping.ts';
 import { NO_CONTENT } from '../translate/content.ts';
 import { carryMetadata, forgeHostObject, type OwnerReference } from '../translate/forge.ts';
 import { MANAGED_BY_LABEL } from '../translate/labels.ts';
@@ -67,7 +69,10 @@ export function forgeVirtualImport(
   vcluster: string,
 ): KubeObject {
   const { virtual, current } = place;
-  const marks = { labels: { [MANAGED_BY_LABEL]: vcluster }, annotations: { [OBJECT_IMPORTED]: 'true' } };
+  const marks = {
+    labels: { [MANAGED_BY_LABEL]: vcluster },
+    annotations: { [OBJECT_IMPORTED]: 'true', [IMPORTED_AS]: keyOf(virtual) },
+  };
   const metadata = { name: virtual.name, namespace: virtual.namespace, ...marks };
   const content = contentOf(source);
   if (current !== undefined && Object.hasOwn(current, 'status')) content['status'] = statusOf(current);
@@ -79,10 +84,16 @@ export function forgeVirtualImport(
   };
 }
 
-/** Both marks of {@link forgeVirtualImport} are required: another client may set one of them. */
+/** Label and annotation are required, as another client may set one of them. A tenant's copy of an import, made from its YAML, names that one; imports of
+ * earlier versions name none. */
 export function isImport(object: KubeObject, vcluster: string): boolean {
   const { labels, annotations } = object.metadata;
-  return annotations?.[OBJECT_IMPORTED] === 'true' && labels?.[MANAGED_BY_LABEL] === vcluster;
+  const key = objectKey(object);
+  return (
+    annotations?.[OBJECT_IMPORTED] === 'true' &&
+    labels?.[MANAGED_BY_LABEL] === vcluster &&
+    (annotations[IMPORTED_AS] ?? key) === key
+  );
 }
 
 function contentOf(object: KubeObject): Record<string, JsonValue> {

@@ -29,6 +29,8 @@ export const MANAGED_ANNOTATIONS = 'vcluster.loft.sh/managed-annotations';
 export const LAST_SYNCED = 'endpoint-syncer/last-synced';
 /** On an object in the virtual cluster: together with the marker label, it was imported from the host by this program. */
 export const OBJECT_IMPORTED = 'vcluster.loft.sh/object-imported';
+/** On an import: which object it is, so that a tenant's copy of it under another name is none. */
+export const IMPORTED_AS = 'endpoint-syncer/imported-as';
 
 /** On a host namespace that this program created: the virtual namespace for which it did. */
 export const VIRTUAL_NAMESPACE = 'endpoint-syncer/virtual-namespace';
@@ -48,6 +50,7 @@ export const BOOKKEEPING_ANNOTATIONS: ReadonlySet<string> = new Set([
   MANAGED_ANNOTATIONS,
   LAST_SYNCED,
   OBJECT_IMPORTED,
+  IMPORTED_AS,
   // Written by vClusters before 0.20.
   'vcluster.loft.sh/managed-labels',
 ]);

@@ -81,6 +81,7 @@ async function translatedKeys(): Promise<readonly (readonly [List, string])[]> {
 /** Written on virtual objects or by other versions, or read alone. */
 const OTHERS: readonly (readonly [List, string])[] = [
   ['excludeAnnotations', 'vcluster.loft.sh/object-imported'],
+  ['excludeAnnotations', 'endpoint-syncer/imported-as'],
   ['excludeAnnotations', 'vcluster.loft.sh/managed-labels'],
   ['excludeAnnotations', 'vcluster.loft.sh/controlled-by'],
   ['excludeLabels', 'vcluster.loft.sh/controlled-by'],
@@ -129,7 +130,7 @@ describe('what is part of the translation is refused', () => {
     });
     expect(included).toEqual([
       expect.arrayContaining(['vcluster.loft.sh/object-name', 'vcluster.loft.sh/controlled-by']),
-      ['endpoint-syncer/last-synced'],
+      ['endpoint-syncer/last-synced', 'endpoint-syncer/imported-as'],
       ['vcluster.loft.sh/namespace', 'vcluster.loft.sh/managed-by', 'vcluster.loft.sh/controlled-by'],
       ['endpointslice.kubernetes.io/managed-by'],
       ['kubernetes.io/service-name'],

@@ -166,7 +166,10 @@ describe('the copy in the virtual cluster', () => {
         expect(copy.metadata).toEqual({
           ...VIRTUAL,
           labels: { 'vcluster.loft.sh/managed-by': 'vc' },
-          annotations: { 'vcluster.loft.sh/object-imported': 'true' },
+          annotations: {
+            'vcluster.loft.sh/object-imported': 'true',
+            'endpoint-syncer/imported-as': `${VIRTUAL.namespace}/${VIRTUAL.name}`,
+          },
         });
       }),
     );
@@ -182,5 +185,9 @@ describe('the copy in the virtual cluster', () => {
     expect(isImport(copy, 'another')).toBe(false);
     expect(isImport({ metadata: { ...copy.metadata, labels: {} } }, 'vc')).toBe(false);
     expect(isImport({ metadata: { ...copy.metadata, annotations: {} } }, 'vc')).toBe(false);
+    const earlier = { 'vcluster.loft.sh/object-imported': 'true' };
+    expect(isImport({ metadata: { ...copy.metadata, annotations: earlier } }, 'vc')).toBe(true);
+    for (const other of [{ name: 'mine' }, { namespace: 'mine' }])
+      expect(isImport({ metadata: { ...copy.metadata, ...other } }, 'vc')).toBe(false);
   });
 });
