@@ -36,10 +36,60 @@ const OWN_NAMESPACE = {
 };
 
 export function referenceScenarios(newWorld: NewWorld): void {
+  test('a new leader that has not read an object yet keeps the import of the former one', async ({
+    expect,
+  }) => {
+    await using world = await newWorld();
+    const virtual = await world.proxy('virtual');
+    const config = { ...referencePatches(), endpointSyncer: { leaderElection: { enabled: true } } };
+    const leader = await world.startSync({ config });
+    await world.createVirtual('default/first');
+    await world.whenCopied('default/first');
+    const next = await world.startSync({ config, kubeconfigs: { virtual: virtual.path } });
+    const ready = (): Promise<{ readonly text: string }> => next.get('/readyz?verbose');
+    await eventually(ready, ({ text }) => text.includes('standby'));
+    const release = virtual.holdWatches('/secrets');
+    await world.virtual.create('Secret', secret('default/tls'));
+    await world.virtual.create('Endpoints', named('default/web', { secret: 'tls' }));
+    const copy = await importedTo(world, 'Secret', 'default/tls');
+    await world.settle(leader);
+    await leader.stop();
+    await eventually(ready, ({ text }) => text.includes('this replica leads'));
+    await world.settle(next);
+    release();
+    await world.settle(next);
+    const [namespace, name] = short(world, 'default/tls');
+    expect((await world.host.find('Secret', namespace, name))?.metadata.uid).toBe(copy.metadata.uid);
+  });
+
   describe('a referenced object of the virtual cluster', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, async (world) => {
       await serveGadgets(world);
       return { config: referencePatches({}, true) };
+    });
+
+    test('stays if the tenant made it from the YAML of an import, wherever it is', async () => {
+      const { world, daemon, namespace } = shared();
+      const [ns, other] = [await namespace(), await namespace()];
+      await world.host.create('Secret', secret(`${world.hostNamespace}/shared`));
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'shared' }));
+      const { metadata, ...imported } = await world.virtual.when('Secret', [ns, 'shared'], () => true);
+      const { labels = {}, annotations = {} } = metadata;
+      const places = [
+        [ns, 'mine'],
+        [other, 'shared'],
+      ] as const;
+      for (const [namespace, name] of places)
+        await world.virtual.create('Secret', {
+          ...imported,
+          metadata: { name, namespace, labels, annotations },
+        });
+      await world.settle(daemon);
+      await world.virtual.delete('Endpoints', ns, 'web');
+      await world.virtual.whenGone('Secret', [ns, 'shared']);
+      await world.settle(daemon);
+      for (const place of places)
+        expect(await world.virtual.find('Secret', place[0], place[1])).toBeDefined();
     });
 
     test('is imported into the host under the name in the copy, with bookkeeping', async () => {
@@ -357,7 +407,10 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: name }));
       const copy = await virtualImport(world, 'Secret', `${ns}/${name}`);
       expect(copy).toMatchObject({ type: 'a/b', data: { k: 'dg==' } });
-      expect(copy.metadata.annotations).toEqual({ [IMPORTED]: 'true' });
+      expect(copy.metadata.annotations).toEqual({
+        [IMPORTED]: 'true',
+        'endpoint-syncer/imported-as': `${ns}/${name}`,
+      });
       expect(copy.metadata.labels).toEqual({ [MARKER]: world.vcluster });
       await world.whenCopy(`${ns}/web`, noteIs(name));
       expect(await world.whenEvent(`${ns}/web`, 'ReferenceImported')).toContain('into the virtual cluster');

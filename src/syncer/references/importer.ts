@@ -52,6 +52,7 @@ import type { ReferenceEnvironment } from './environment.ts';
 import {
   forgeHostImport,
   forgeVirtualImport,
+  isImport,
   isKnownImmutable,
   isRefusedAsImmutable,
 } from './import-forge.ts';
@@ -265,6 +266,10 @@ export class Importer {
         result = { ...ENDING, note: noteOfEnd(copy) };
         continue;
       }
+      if (seen.object === undefined && (await this.#isMissedByCache(job))) {
+        result = STILL_IN_USE;
+        continue;
+      }
       await this.#delete(caches.sides.host, copy, why);
       caches.forgetCopy(keyOf(seen.virtual));
       this.#forget(id, 'host');
@@ -279,6 +284,14 @@ export class Importer {
     caches.forgetImport(imported.metadata.uid ?? '');
     this.#forget(id, 'virtual');
     return { outcome: 'deleted', reason: UNREFERENCED };
+  }
+
+  /** The former leader may have imported an object that the cache has not reached. */
+  async #isMissedByCache({ caches: { sides }, seen }: ImportJob): Promise<boolean> {
+    const { client, resource, cache } = sides.virtual;
+    const found = await ignoreNotFound(client.get(resource, seen.virtual));
+    if (found !== undefined) cache.observeRead(found);
+    return found !== undefined && !isImport(found, this.#options.environment.names.vcluster);
   }
 
   async #delete({ writer }: KindSide, object: KubeObject, why: string): Promise<'deleted' | 'dryRun'> {
