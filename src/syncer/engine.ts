@@ -154,12 +154,13 @@ class Engine {
   constructor(options: EngineOptions) {
     const { clock, clusters, compiled, config, identity, named, virtualCaches } = options;
     const kinds: KindSync[] = [];
+    const servers = { virtual: new ServerHistory(), host: new ServerHistory() };
     const environment = {
       ...options,
       ...createTranslators(config),
-      servers: { virtual: new ServerHistory(), host: new ServerHistory() },
+      servers,
       expectedDeletions: new ExpectedDeletions(clock),
-      objection: async () => identity?.objection(() => evidenceOf(kinds)),
+      objection: async () => identity?.objection(() => evidenceOf(kinds), servers.virtual.listedAtMs),
     };
     this.#environment = environment;
     this.#kinds = kinds;

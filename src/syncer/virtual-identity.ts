@@ -87,11 +87,12 @@ export class VirtualIdentity {
     this.#options = options;
   }
 
-  /** Why the copies of objects that are gone must stay for now; undefined: they may be deleted. Rejects if a cluster does not respond. */
-  objection(evidence: () => CopiesEvidence): Promise<string | undefined> {
-    const { clock } = this.#options;
-    const isValid = this.#answer !== undefined && clock.monotonicMs() - this.#answer.atMs < VALID_MS;
-    if (isValid) return Promise.resolve(this.#answer?.objection);
+  /** Why the copies of objects that are gone must stay for now; undefined: they may be deleted. An answer from before `listedAtMs` may be that of
+   * another server. Rejects if a cluster does not respond. */
+  objection(evidence: () => CopiesEvidence, listedAtMs = -Infinity): Promise<string | undefined> {
+    const oldestMs = Math.max(listedAtMs, this.#options.clock.monotonicMs() - VALID_MS);
+    if (this.#answer !== undefined && this.#answer.atMs > oldestMs)
+      return Promise.resolve(this.#answer.objection);
     this.#asking ??= this.#ask(evidence).finally(() => (this.#asking = undefined));
     return this.#asking;
   }

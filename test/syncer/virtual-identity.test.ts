@@ -140,6 +140,18 @@ describe('copies of objects that are gone', () => {
     expect(held).toEqual([objection !== undefined]);
   });
 
+  test('are asked for again once objects have been listed again, maybe by another server', async () => {
+    const world: World = { uid: 'a', annotations: { [VIRTUAL_CLUSTER]: 'a' }, evidence: NONE_KNOWN };
+    const { clock, identity } = identityIn(world);
+    const ask = (listedAtMs: number): Promise<string | undefined> =>
+      identity.objection(() => world.evidence, listedAtMs);
+    expect(await ask(-Infinity)).toBeUndefined();
+    world.uid = 'b';
+    clock.advance(1000);
+    expect(await ask(clock.monotonicMs() - 2000)).toBeUndefined();
+    expect(await ask(clock.monotonicMs() - 500)).toMatch(/another/);
+  });
+
   test('wait until the cluster is adopted, with one line of the log for each change', async () => {
     const world: World = { uid: 'b', annotations: { [VIRTUAL_CLUSTER]: 'a' }, evidence: NONE_KNOWN };
     const { ask, clock, events, identity, lines } = identityIn(world);

@@ -114,12 +114,19 @@ export class ServerHistory {
   readonly #followers = new Set<() => void>();
   /** `clock.monotonicMs()` when a list-watch last began to fail. */
   #failingSinceMs = -Infinity;
+  #listedAtMs = -Infinity;
+
+  /** `clock.monotonicMs()` when objects were last listed again: from then on, another server may be the one that answers. */
+  get listedAtMs(): number {
+    return this.#listedAtMs;
+  }
 
   /** One list after the other, so that a server that is back does not have to serve all list-watches at once. A list that takes long, such as that
    * of a kind whose conversion webhook hangs, does not hold up the next one. */
   async relist<T>(list: () => Promise<T>, clock: Clock, signal: AbortSignal): Promise<T> {
     const listing = Promise.withResolvers<T>();
     await this.#relists.run(async () => {
+      this.#listedAtMs = clock.monotonicMs();
       const started = list();
       listing.resolve(started);
       await withinTime(started, { clock, ms: RELIST_TURN_MS, signal });
@@ -263,6 +270,11 @@ export class ListWatch {
     return this.#server.beginsOutage(this.#options.clock.monotonicMs());
   }
 
+  /** A watch broke so long before that another server may answer. Whatever it said meanwhile, such as a proxy's page, it was not reached. */
+  #isGapAt(nowMs: number): boolean {
+    return nowMs - (this.#brokenAtMs ?? Infinity) > GAP_MAX_MS;
+  }
+
   async #list(signal: AbortSignal): Promise<AttemptEnd> {
     if (this.#version === '') return this.#listAll(signal);
     return this.#server.relist(() => this.#listAll(signal), this.#options.clock, signal);
@@ -279,7 +291,7 @@ export class ListWatch {
       const version = page.resourceVersion;
       if (isOlder(version, known)) this.#rewound(version, known);
       const isRewound = this.#isRewound;
-      const isInterrupted = this.#isInterrupted;
+      const isInterrupted = this.#isInterrupted || this.#isGapAt(requestedAtMs);
       // Now, because the cache keeps the objects of these pages even if the list is never completed.
       if (isRewound) this.#newestVersion = version;
       else this.#advance(version);
@@ -351,8 +363,7 @@ export class ListWatch {
       this.#isListed = false;
       if (isResumed) {
         await this.#checkVersion(ending);
-        if (clock.monotonicMs() - (this.#brokenAtMs ?? Infinity) > GAP_MAX_MS)
-          return { outcome: 'interrupted' };
+        if (this.#isGapAt(clock.monotonicMs())) return { outcome: 'interrupted' };
       }
       await client.watch(
         resource,

@@ -607,6 +607,17 @@ test('a server that was away for five seconds is listed, not resumed', async () 
   expect(harness.metrics.ends.at(-2)?.outcome).toBe('interrupted');
 });
 
+test('a server that a proxy has answered for with pages for five seconds may have been restored since', async () => {
+  await using harness = await prepare();
+  const pages = [1, 2, 3].map(() => refuse(404, 'NotFound'));
+  harness.server.on('list', list(10, [{ name: 'a', version: 9 }]), ...pages, list(11, []));
+  harness.server.on('watch', cutWatch(bookmarkLine(10)), refuse(404, 'NotFound'), watch());
+  harness.start();
+  for (const delayMs of [400, 800, 1600, 3200, 6400]) expect(await overcome(harness)).toBe(delayMs);
+  await until(() => harness.server.count('watch') === 3);
+  expect(harness.events.at(-1)).toMatchObject({ type: 'deleted', mayBeRestored: true });
+});
+
 describe('the reported condition', () => {
   test('staleness grows while nothing is received and is reset by the first data', async () => {
     await using harness = await prepare();
