@@ -53,7 +53,7 @@ export class StatusError extends Error {
   }
 }
 
-/** The reason of an error whose response was no `Status`, but a proxy's page, which says nothing of an object. Kubernetes gives it to none. */
+/** The reason of an error whose response says nothing of the object: a proxy's page, or the `Status` of another object. Kubernetes gives it to none. */
 export const NO_STATUS = 'NoStatus';
 
 /** The error of a `Status`. `reason`: '' for none. `retryAfterMs`: see `StatusError`; default: that of `details`. */

@@ -33,6 +33,8 @@ export type Verdict =
       readonly status: number;
       readonly reason: string;
       readonly retryAfter?: number;
+      readonly message?: string;
+      readonly details?: object;
     }
   /** The proxy responds with a page of its own, as without a route; the request does not reach the API server. */
   | { readonly kind: 'page'; readonly status: number }
@@ -225,9 +227,10 @@ function refuse(response: ServerResponse, verdict: Extract<Verdict, { kind: 'ref
     apiVersion: 'v1',
     metadata: {},
     status: 'Failure',
-    message: `refused by the test: ${verdict.reason}`,
+    message: verdict.message ?? `refused by the test: ${verdict.reason}`,
     reason: verdict.reason,
     code: verdict.status,
+    ...(verdict.details !== undefined && { details: verdict.details }),
   };
   response.writeHead(verdict.status, headers).end(JSON.stringify(status));
 }

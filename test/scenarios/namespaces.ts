@@ -303,8 +303,6 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       const refused: string[] = [];
       proxy.behaviour = {
         decide: ({ method, path }) => {
-          if (path.includes('/selfsubjectaccessreviews'))
-            return { kind: 'pretend', body: JSON.stringify({ status: { allowed: false } }) };
           if (method !== 'POST' || !path.startsWith(`/api/v1/namespaces/${target}/`)) return { kind: 'pass' };
           refused.push(path);
           return { kind: 'refuse', status, reason };

@@ -313,7 +313,40 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
   });
 }
 
+/** What a kube-apiserver answers for an object behind its own proxy of a Service that is gone. */
+const OTHERS_404 = {
+  kind: 'refuse',
+  status: 404,
+  reason: 'NotFound',
+  message: 'services "gateway" not found',
+  details: { name: 'gateway', kind: 'services' },
+} as const;
+
 export function onHostDeleteScenarios(newWorld: NewWorld): void {
+  test('a deletion that a webhook denies with the 404 of an object of its own is tried again', async ({
+    expect,
+  }) => {
+    await using world = await newWorld();
+    const key = 'default/held';
+    const proxy = await world.proxy('host');
+    const daemon = await world.startSync({ kubeconfigs: { host: proxy.path } });
+    await world.createVirtual(key);
+    await world.whenCopied(key);
+    await world.settle(daemon);
+    let denied = 0;
+    proxy.behaviour = {
+      decide: ({ method, path }) => {
+        if (method !== 'DELETE' || !path.includes('/endpoints/') || denied > 1) return { kind: 'pass' };
+        denied++;
+        const details = { name: 'acme', group: 'example.com', kind: 'Tenant' };
+        return { kind: 'refuse', status: 404, reason: 'NotFound', details };
+      },
+    };
+    await world.deleteVirtual(key);
+    await world.whenNoCopy(key);
+    expect(denied).toBe(2);
+  });
+
   describe('with onHostDelete: deleteVirtual', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, () => ({
       config: { endpointSyncer: { onHostDelete: 'deleteVirtual' } },
@@ -337,7 +370,10 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
       expect(daemon.stderr).toContain('onHostDelete');
     });
 
-    test('a proxy without a route, which answers 404, deletes nothing', async ({ expect }) => {
+    test.for([
+      ['without a route', { kind: 'page', status: 404 }],
+      ['that names another object', OTHERS_404],
+    ] as const)('a proxy %s, which answers 404, deletes nothing', async ([, answer], { expect }) => {
       await using world = await newWorld();
       const key = 'default/unrouted';
       const proxy = await world.proxy('host');
@@ -354,7 +390,7 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
         decide: ({ method, path }) => {
           if (!path.includes(`/endpoints/${world.hostKey(key)[1]}`)) return { kind: 'pass' };
           unrouted.push(method);
-          return { kind: 'page', status: 404 };
+          return answer;
         },
       };
       await world.mergeVirtual(key, { metadata: { labels: { changed: 'yes' } } });
@@ -369,6 +405,39 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
         copy.metadata.uid,
         made.metadata.uid,
       ]);
+    });
+
+    test('an object that its owner has just opted out stays when its copy is deleted', async ({ expect }) => {
+      await using world = await newWorld();
+      const key = 'default/released';
+      const [virtual, host] = [await world.proxy('virtual'), await world.proxy('host')];
+      const daemon = await world.startSync({
+        config: { endpointSyncer: { onHostDelete: 'deleteVirtual' } },
+        kubeconfigs: { virtual: virtual.path, host: host.path },
+      });
+      await createHostService(world, key);
+      const made = await world.createVirtual(key);
+      await world.whenCopied(key);
+      await world.settle(daemon);
+      const probes: string[] = [];
+      host.behaviour = {
+        decide: ({ method, path }) => {
+          if (method === 'POST' && path.includes('dryRun=All')) probes.push(path);
+          return { kind: 'pass' };
+        },
+      };
+      const release = virtual.holdWatches('/endpoints');
+      await world.mergeVirtual(key, {
+        metadata: { annotations: { 'vcluster.loft.sh/controlled-by': 'other' } },
+      });
+      await world.deleteCopy(key);
+      await eventually(
+        () => probes.length,
+        (count) => count > 0,
+      );
+      release();
+      await world.settle(daemon);
+      expect((await world.virtual.find('Endpoints', ...pair(key)))?.metadata.uid).toBe(made.metadata.uid);
     });
 
     test('a copy that is there again before the question for its namespace was replaced, not deleted', async ({

@@ -2,7 +2,7 @@
 
 import { setImmediate } from 'node:timers/promises';
 import { nameOf, type KubeObject, type NamespacedName, type Resource } from '../object.ts';
-import { failure, StatusError } from '../status-error.ts';
+import { failure, NO_STATUS, StatusError } from '../status-error.ts';
 import { backoffDelayMs, boundedRetryAfterMs } from '../../base/retry.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { parseJson, type JsonObject, type JsonValue } from '../../base/json.ts';
@@ -60,7 +60,8 @@ export class RestClient implements WatchClient {
   }
 
   async get(resource: Resource, key: NamespacedName, options: RequestOptions = {}): Promise<KubeObject> {
-    const response = await this.#read({ method: 'GET', path: objectPath(resource, key), options });
+    const about = { resource, key };
+    const response = await this.#read({ method: 'GET', path: objectPath(resource, key), options, about });
     return requireObject(response, { resource, key, isStored: true });
   }
 
@@ -118,7 +119,7 @@ export class RestClient implements WatchClient {
     if (preconditions.uid !== undefined || preconditions.resourceVersion !== undefined) {
       body['preconditions'] = { ...preconditions };
     }
-    const response = await this.#send({ method: 'DELETE', path, body, options });
+    const response = await this.#send({ method: 'DELETE', path, body, options, about: { resource, key } });
     checkDeletion(response, { resource, key, isStored: options.isDryRun !== true });
   }
 
@@ -171,12 +172,9 @@ export class RestClient implements WatchClient {
     }
   }
 
-  async #write(
-    call: Call & { readonly options: WriteOptions },
-    written: { readonly resource: Resource; readonly key: NamespacedName },
-  ): Promise<KubeObject> {
+  async #write(call: Call & { readonly options: WriteOptions }, written: Requested): Promise<KubeObject> {
     const { path, options } = call;
-    const response = await this.#send({ ...call, path: path + writeQuery(options) });
+    const response = await this.#send({ ...call, path: path + writeQuery(options), about: written });
     return requireObject(response, { ...written, isStored: options.isDryRun !== true });
   }
 
@@ -208,6 +206,8 @@ export class RestClient implements WatchClient {
 
   #refusal({ status, headers, text }: HttpResponse, call: Call): StatusError {
     const error = responseError({ status, headers, text }, this.#what(call), this.#clock.now());
+    if (error.code === 404 && call.about !== undefined && !isAbout(error, call.about))
+      return new StatusError({ ...error.status, reason: NO_STATUS });
     if (error.code !== 401) return error;
     const message = `${error.message}: the credentials of ${this.#transport.accessDescription} are not accepted`;
     return new StatusError({ ...error.status, message });
@@ -243,6 +243,19 @@ interface Call {
   readonly accept?: string;
   readonly isBulky?: boolean;
   readonly options: RequestOptions;
+  /** Undefined for a request that is not about one object. */
+  readonly about?: Requested;
+}
+
+interface Requested {
+  readonly resource: Resource;
+  readonly key: NamespacedName;
+}
+
+/** A 404 of this object or its namespace. That of an admission webhook, or of a proxy that speaks `Status`, names another one. */
+function isAbout({ status: { details } }: StatusError, { resource, key }: Requested): boolean {
+  const isNamespace = details?.kind === 'namespaces' && details.name === key.namespace;
+  return isNamespace || (details?.kind === resource.plural && details.name === key.name);
 }
 
 function isOverloaded(error: unknown): error is StatusError {

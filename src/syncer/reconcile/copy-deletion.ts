@@ -13,7 +13,7 @@ import { isAlreadyExists } from '../../kube/status-error.ts';
 import { vclusterRemedy } from '../kinds/synced-kinds.ts';
 import { namedVirtual, FIELD_MANAGER } from '../translate/bookkeeping.ts';
 import { standInFor } from '../translate/stand-in.ts';
-import { isMissedByCache } from './cache-refresh.ts';
+import { isMissedByCache, readVirtual } from './cache-refresh.ts';
 import { STALE } from './controller.ts';
 import { SYNCED_BY_VCLUSTER, type Observation } from './decide.ts';
 import { OBJECTION_MS } from './guards.ts';
@@ -160,6 +160,9 @@ export async function deleteVirtual(
   { key }: Observation,
   virtual: KubeObject,
 ): Promise<ReconcileResult> {
+  // The cache may be behind what the tenant has said of it since, such as that another controller has it.
+  const current = await readVirtual(sync, virtual);
+  if (current?.metadata.resourceVersion !== virtual.metadata.resourceVersion) return STALE;
   const outcome = await sync.writers.virtual.delete(parseKey(key), virtual.metadata.uid ?? '', HOST_DELETED);
   if (outcome === 'deleted') {
     const { kind, environment } = sync;

@@ -281,8 +281,14 @@ async function createCopy(sync: KindSync, seen: Observation): Acted {
   const state = sync.states.of(key);
   const isLost = hasLostCopy(state.deletions, sync.nowMs(), virtual.metadata.uid ?? '');
   if (sync.environment.config.onHostDelete === 'deleteVirtual' && isLost && !isTerminating(virtual)) {
-    if (await isCopyDeletedByUser(sync, seen, virtual)) return deleteVirtual(sync, seen, virtual);
-    state.deletions = state.deletions && { ...state.deletions, virtualUid: undefined };
+    let isToFollow = false;
+    try {
+      isToFollow = await isCopyDeletedByUser(sync, seen, virtual);
+    } finally {
+      // Asked once: later, the namespace may have ended, and be there again.
+      if (!isToFollow) state.deletions = state.deletions && { ...state.deletions, virtualUid: undefined };
+    }
+    if (isToFollow) return deleteVirtual(sync, seen, virtual);
   }
   const waitMs = recreationWaitMs(state.deletions, sync.nowMs());
   if (waitMs > 0) return waitForRecreation(sync, seen, waitMs);

@@ -1,24 +1,20 @@
 /** Whether it was a user who deleted a copy on the host, and not one of the host's controllers. What the copy depended on is read, because the caches
  * may be behind its deletion. */
 
-import { missingRights } from '../../kube/access-review.ts';
 import {
   apiVersionOf,
   isTerminating,
   parseKey,
   type NamespacedName,
   type ObjectKey,
-  type Resource,
 } from '../../kube/object.ts';
 import {
   isAlreadyExists,
-  isForbidden,
   isNamespaceGone,
   isTransient,
   NO_STATUS,
   StatusError,
 } from '../../kube/status-error.ts';
-import type { ClusterClient } from '../../kube/types.ts';
 import { hasSelector } from '../kinds/kind.ts';
 import { readHostService } from './cache-refresh.ts';
 import type { Streak } from './guards.ts';
@@ -61,23 +57,11 @@ async function isWithNamespace(
     if (!(error instanceof StatusError) || isTransient(error) || error.reason === NO_STATUS) throw error;
     // There is a copy again: a retry reads it, and then nothing is lost.
     if (isAlreadyExists(error)) throw error;
-    const isEnding = isNamespaceGone(error) || (await isDenied(error, clients.host, { resource, namespace }));
-    if (isEnding) expectedDeletions.ofNamespaces.set(namespace, true);
-    return isEnding;
+    if (isNamespaceGone(error)) expectedDeletions.ofNamespaces.set(namespace, true);
+    // Validation comes after the namespace was asked for. Any other refusal may be because of its end, such as that of credentials or rights.
+    return error.code !== 422;
   }
   return false;
-}
-
-/** Credentials or rights are refused before anything is asked of the namespace; an admission webhook, which may answer 403 too, is asked after it. */
-async function isDenied(
-  error: StatusError,
-  host: ClusterClient,
-  { resource, namespace }: { readonly resource: Resource; readonly namespace: string },
-): Promise<boolean> {
-  if (error.code === 401) return true;
-  if (!isForbidden(error)) return false;
-  const right = { verb: 'create', group: resource.group, resource: resource.plural, namespace };
-  return (await missingRights(host, [right])).length > 0;
 }
 
 /** Else the endpoints controller deletes it, or an API server along with the Service. */

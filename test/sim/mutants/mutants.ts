@@ -144,8 +144,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'deletion: the virtual object goes whose copy is deleted with its namespace',
     file: USER_DELETION,
-    snippet: 'return isEnding;',
-    replacement: 'return isEnding && name === namespace;',
+    snippet: 'return error.code !== 422;',
+    replacement: 'return error.code !== 422 && name === namespace;',
   },
   {
     name: 'deletion: the virtual object of a deleted copy stays',
