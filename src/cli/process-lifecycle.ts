@@ -7,7 +7,7 @@ import { InvalidConfigError, type FileTexts, readConfigText } from './config/fil
 import type { LoadedConfig } from './config/load.ts';
 import { readDocument } from '../config-file/document.ts';
 import { describeProblem, problemOf } from '../config-file/source-file.ts';
-import { type Clock, sleep } from '../base/clock.ts';
+import { type Clock, sleep, type Timer } from '../base/clock.ts';
 import { ConfigError, TerminalError, messageOf } from '../base/errors.ts';
 import { isJsonObject, type JsonValue } from '../base/json.ts';
 import type { LogFields, Logger } from '../base/logger.ts';
@@ -62,14 +62,20 @@ interface ReloadOptions {
   readonly logger: Logger;
 }
 
+/** A valid configuration that was not applied, such as for a missing right, is tried again after this time. */
+const RETRY_MS = 60_000;
+
 /**
  * Reloads the configuration when one of its files changes. A configuration that is invalid, has been emptied, or needs a missing right, is
  * logged and changes nothing.
  */
 export function reloadOnChange({ loaded, load, daemon, clock, logger }: ReloadOptions): Watching {
   let running = loaded.files;
+  let retry: Timer | undefined;
+  let reported = '';
   const reload = async (texts: FileTexts): Promise<FileTexts | undefined> => {
     let files: FileTexts | undefined;
+    retry?.cancel();
     try {
       const next = await load();
       ({ files } = next);
@@ -77,18 +83,29 @@ export function reloadOnChange({ loaded, load, daemon, clock, logger }: ReloadOp
       rejectEmptied(files, running);
       await daemon.reload(next.config, next.textHash);
       running = files;
+      reported = '';
       logWarnings(next, logger);
     } catch (error) {
       if (error instanceof InvalidConfigError) ({ files } = error);
       if (files !== undefined && !agree(files, texts)) return files;
       daemon.reloadFailed(describedReason(error));
-      const what =
-        error instanceof ConfigError ? 'configuration file is invalid' : 'configuration was not applied';
-      logger.error(reasonFields(error), `${what}, keeping the running configuration`);
+      const isInvalid = error instanceof ConfigError;
+      if (!isInvalid) retry = clock.schedule(RETRY_MS, () => watching.lookAgain());
+      const what = isInvalid ? 'configuration file is invalid' : 'configuration was not applied';
+      const text = `${what}, keeping the running configuration`;
+      const isRepeated = reported === `${text}: ${messageOf(error)}`;
+      reported = `${text}: ${messageOf(error)}`;
+      logger[isRepeated ? 'debug' : 'error'](reasonFields(error), text);
     }
     return files;
   };
-  return watchConfigFiles(loaded.files, reload, clock);
+  const watching = watchConfigFiles(loaded.files, reload, clock);
+  return {
+    close() {
+      retry?.cancel();
+      watching.close();
+    },
+  };
 }
 
 /** Settings that are valid, and most likely a mistake. */
@@ -142,7 +159,7 @@ export function watchConfigFiles(
   files: FileTexts,
   onChange: (texts: FileTexts) => Promise<FileTexts | undefined>,
   clock: Clock,
-): Watching {
+): Watching & { lookAgain(): void } {
   const closing = new AbortController();
   const folders = new Map<string, Watching>();
   let paths = [...files.keys()];
@@ -182,6 +199,11 @@ export function watchConfigFiles(
 
   follow();
   return {
+    /** `onChange` is called although nothing has changed. */
+    lookAgain() {
+      known = new Map();
+      schedule();
+    },
     close() {
       closing.abort();
       for (const watching of folders.values()) watching.close();

@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
+import { TerminalError } from '../../src/base/errors.ts';
 import { createLogger } from '../../src/base/logger.ts';
 import { reloadOnChange, watchConfigFiles } from '../../src/cli/process-lifecycle.ts';
 import { loadConfig, type LoadedConfig } from '../../src/cli/config/load.ts';
@@ -143,15 +144,17 @@ describe('a running daemon', () => {
     readonly look: (times: number) => Promise<void>;
   }
 
-  async function running(config: string): Promise<Reloads> {
+  async function running(config: string, apply = (): void => undefined): Promise<Reloads> {
     const load = (): Promise<LoadedConfig> => loadConfig({ file: config, env: {}, flags });
     const clock = new FakeClock();
     const applied: string[][] = [];
     const log: Record<string, unknown>[] = [];
     const write = (line: string): void => void log.push(JSON.parse(line) as Record<string, unknown>); // our own logger
     const daemon = {
-      reload: async ({ sync }: LoadedConfig['config']) =>
-        void applied.push(sync.endpoints.patches.map(({ path }) => path)),
+      reload: async ({ sync }: LoadedConfig['config']) => {
+        apply();
+        applied.push(sync.endpoints.patches.map(({ path }) => path));
+      },
       reloadFailed: () => undefined,
     };
     const logger = await createLogger({ level: 'info', format: 'json', destination: { write } });
@@ -211,6 +214,32 @@ describe('a running daemon', () => {
     expect(log).toMatchObject([
       { level: 'warn', path: 'toHost', msg: 'this key is not read: it belongs below sync' },
     ]);
+  });
+
+  test('is given a configuration that it could not apply again after a minute, which is logged once', async () => {
+    const file = fileNamed('config.yaml', PATCHED);
+    const reasons = ['12 rights are missing', '12 rights are missing'];
+    const { applied, clock, log, look } = await running(file, () => {
+      const reason = reasons.shift();
+      if (reason !== undefined) throw new TerminalError(reason);
+    });
+    writeFileSync(file, OTHER);
+    await look(2);
+    await whenSome(log);
+    let passedMs = 0;
+    await eventually(
+      () => {
+        const delayMs = clock.nextDelayMs ?? 0;
+        passedMs += delayMs;
+        clock.advance(delayMs);
+        return applied.length;
+      },
+      (count) => count > 0,
+    );
+    expect(Math.round(passedMs / 60_000)).toBe(2);
+    expect(applied).toEqual([['metadata.annotations.b']]);
+    const msg = 'configuration was not applied, keeping the running configuration';
+    expect(log).toMatchObject([{ level: 'error', msg, reason: '12 rights are missing' }]);
   });
 
   test('has its configuration again when the file has its old content again', async () => {
