@@ -254,6 +254,12 @@ export class Controller {
       await this.#createNamespace(key);
     else if (warning !== undefined) warn(key, warning);
     if (retry === 'never') return 'error';
+    if (error instanceof PatchError && retry !== 'backoff') {
+      // No failure of a server, whose next one would wait for as long as after all of these.
+      this.queue.forget(key);
+      this.queue.addAfter(key, retry.afterMs);
+      return 'requeue_after';
+    }
     this.queue.addRateLimited(key, retry === 'backoff' ? undefined : retry.afterMs);
     return retry === 'backoff' ? 'error' : 'requeue_after';
   }

@@ -1,9 +1,11 @@
 /** The workers of the controller: fairness of the event loop, and the log level of each result. */
 
 import { describe, expect, test } from 'vitest';
-import { Postponed } from '../../../src/base/errors.ts';
+import { PatchError, Postponed } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
+import { failure } from '../../../src/kube/status-error.ts';
 import { later } from '../../../src/syncer/reconcile/left.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { eventually } from '../../support/eventually.ts';
 import { kindWorld } from '../references/kind-world.ts';
 import { ownController } from './own-controller.ts';
@@ -48,6 +50,37 @@ test('virtual namespaces take turns', async () => {
   await running;
   expect(decided).toHaveLength(1002);
   expect(decided.slice(0, 5)).toEqual(['many/0', 'few/a', 'many/1', 'few/b', 'many/2']);
+});
+
+test('a write that fails is retried at once, however often a patch of its object has been stopped before', async () => {
+  const clock = new FakeClock();
+  const details = { index: 0, path: 'a', kind: 'killed', retryAfterMs: 30_000 } as const;
+  let attempts = 0;
+  const controller = ownController({
+    clock,
+    async reconcile() {
+      attempts++;
+      return Promise.reject(
+        attempts <= 20 ? new PatchError('is stopped', details) : failure(500, 'InternalError', 'away'),
+      );
+    },
+  });
+  controller.enqueue('ns/a');
+  const running = controller.run();
+  for (let stopped = 1; stopped <= 20; stopped++) {
+    await eventually(
+      () => [attempts, clock.nextDelayMs],
+      ([count, delayMs]) => count === stopped && delayMs === 30_000,
+    );
+    clock.advance(30_000);
+  }
+  await eventually(
+    () => [attempts, clock.nextDelayMs],
+    ([count, delayMs]) => count === 21 && delayMs === 5,
+  );
+  expect(controller.queue.failures('ns/a')).toBe(1);
+  controller.queue.shutDown();
+  await running;
 });
 
 describe('a reconcile that is postponed', () => {
