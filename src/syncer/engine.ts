@@ -405,7 +405,8 @@ class Engine {
   }
 
   #recordedKinds(): readonly string[] {
-    return this.#kinds.flatMap(({ host }) => [...host.list()].flatMap(recordedKinds));
+    const { name } = this.#environment.config;
+    return this.#kinds.flatMap(({ host }) => [...host.list()].flatMap((copy) => recordedKinds(copy, name)));
   }
 
   #virtualInformer(resource: Resource): ObservableInformer {

@@ -37,7 +37,7 @@ export async function* recordedCopies(options: RecordedOptions): AsyncGenerator<
   const imported = new Set<KindId>();
   const copiesOfKind = async (resource: Resource): Promise<readonly RecordedCopy[]> => {
     const found = await copiesOf(resource, options);
-    for (const id of found.flatMap(({ copy }) => recordedKinds(copy)))
+    for (const id of found.flatMap(({ copy, config }) => recordedKinds(copy, config.name)))
       if (imported.size < KINDS_MAX) imported.add(id);
     return found;
   };

@@ -159,7 +159,7 @@ export async function takeSnapshot(
  * earlier configuration, of which imports may be left. Both clusters have to serve what no patch names.
  */
 async function referencedKinds(
-  { sync }: Config,
+  { name, sync }: Config,
   discoveries: Connection['clusters']['discoveries'],
   copies: readonly KubeObject[],
   skip: (kind: string, error: unknown) => [],
@@ -169,7 +169,7 @@ async function referencedKinds(
   const named = await reaching('virtual', () => resolveNamedKinds(policy, discoveries, missing, {}));
   const kinds = new Map(named.map((kind) => [kind.id, kind]));
   const reachable = policy.isOpen ? policy.reachable : [];
-  for (const id of new Set([...reachable, ...copies.flatMap(recordedKinds)])) {
+  for (const id of new Set([...reachable, ...copies.flatMap((copy) => recordedKinds(copy, name))])) {
     if (kinds.has(id)) continue;
     try {
       kinds.set(id, await resolveKind(partsOfKind(id), discoveries, policy));

@@ -16,6 +16,7 @@ import { hash } from 'node:crypto';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from './bookkeeping.ts';
+import { MANAGED_BY_LABEL } from './labels.ts';
 
 /** One key (annotation, label, path) at the last sync. Hashes; undefined: it was not there. At least one side was. */
 export interface SyncedEntry {
@@ -319,7 +320,9 @@ export function kindIdOf({ apiVersion, kind }: { apiVersion: string; kind: strin
   return `${apiVersion} ${kind}`;
 }
 
-export function recordedKinds(copy: KubeObject): readonly KindId[] {
+/** Of which objects are referenced; none for a copy of another virtual cluster. */
+export function recordedKinds(copy: KubeObject, vcluster: string): readonly KindId[] {
+  if ((copy.metadata.labels?.[MANAGED_BY_LABEL] ?? vcluster) !== vcluster) return [];
   const { kinds = [] } = decodeLastSynced(recordOf(copy)) ?? {};
   return kinds.filter((id) => /^\S+ \S+$/.test(id));
 }

@@ -8,6 +8,7 @@ import {
   decodeLastSynced,
   encodeLastSynced,
   NO_ROOM,
+  recordedKinds,
   recordedRevision,
   shortHash,
   type SyncedEntry,
@@ -54,6 +55,20 @@ describe('the sync record', () => {
         expect(encodeLastSynced(reversed)).toBe(text);
       }),
     );
+  });
+
+  test('of the copy of another virtual cluster names no kinds', () => {
+    const none = new Map<string, never>();
+    const text = encodeLastSynced({ annotations: none, labels: none, paths: none, kinds: ['v1 Secret'] });
+    const copyOf = (labels: Record<string, string>): KubeObject => ({
+      metadata: { name: 'a', labels, annotations: { [LAST_SYNCED]: text } },
+    });
+    const kindsOf = (labels: Record<string, string>): readonly string[] =>
+      recordedKinds(copyOf(labels), 'vc');
+    expect(kindsOf({ 'vcluster.loft.sh/managed-by': 'vc' })).toEqual(['v1 Secret']);
+    // Another client has removed the label.
+    expect(kindsOf({})).toEqual(['v1 Secret']);
+    expect(kindsOf({ 'vcluster.loft.sh/managed-by': 'another' })).toEqual([]);
   });
 
   test('that cannot be parsed is ignored', () => {
