@@ -72,6 +72,7 @@ const RETRY_MS = 60_000;
 export function reloadOnChange({ loaded, load, daemon, clock, logger }: ReloadOptions): Watching {
   let running = loaded.files;
   let retry: Timer | undefined;
+  /** Why a valid configuration was not applied. */
   let reported = '';
   const reload = async (texts: FileTexts): Promise<FileTexts | undefined> => {
     let files: FileTexts | undefined;
@@ -92,10 +93,12 @@ export function reloadOnChange({ loaded, load, daemon, clock, logger }: ReloadOp
       const isInvalid = error instanceof ConfigError;
       if (!isInvalid) retry = clock.schedule(RETRY_MS, () => watching.lookAgain());
       const what = isInvalid ? 'configuration file is invalid' : 'configuration was not applied';
-      const text = `${what}, keeping the running configuration`;
-      const isRepeated = reported === `${text}: ${messageOf(error)}`;
-      reported = `${text}: ${messageOf(error)}`;
-      logger[isRepeated ? 'debug' : 'error'](reasonFields(error), text);
+      const isRepeated = !isInvalid && reported === messageOf(error);
+      reported = isInvalid ? '' : messageOf(error);
+      logger[isRepeated ? 'debug' : 'error'](
+        reasonFields(error),
+        `${what}, keeping the running configuration`,
+      );
     }
     return files;
   };

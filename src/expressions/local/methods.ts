@@ -276,6 +276,7 @@ export function flattened(list: List, budget: Budget): List {
 }
 
 const DIGITS_MAX = 100;
+/** The least positive number has 1076 in base 2. */
 const RADIX_DIGITS_MAX = 1100;
 
 export const NUMBER_METHODS: ReadonlyMap<string, Method<number>> = new Map<string, Method<number>>([

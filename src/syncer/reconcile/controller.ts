@@ -243,15 +243,16 @@ export class Controller {
   async #fail(key: ObjectKey, error: unknown): Promise<ReconcileLabel> {
     const { config, name, identify, warn, logger, dryRun } = this.#options;
     const { retry, warning } = outcomeOf(error, this.queue.failures(key), namespaceAdvice(config));
-    if (warning === undefined) logger.debug({ controller: name, key, error: messageOf(error) }, 'retrying');
+    const isToCreate = config.createNamespaces && dryRun === undefined && isNamespaceMissing(error);
+    if (warning === undefined || isToCreate)
+      logger.debug({ controller: name, key, error: messageOf(error) }, 'retrying');
     else this.#logFailure(key, error, warning);
     const isRefused = warning?.reason === 'SyncError' && isForbidden(error);
     if (isRefused) this.#lastRefusal = messageOf(error);
     this.#block(key, isRefused ? FORBIDDEN : warning?.reason);
     const why = warning === undefined ? String(error) : `${warning.reason}: ${warning.note}`;
     dryRun?.settled(identify(key), why);
-    if (config.createNamespaces && dryRun === undefined && isNamespaceMissing(error))
-      await this.#createNamespace(key);
+    if (isToCreate) await this.#createNamespace(key);
     else if (warning !== undefined) warn(key, warning);
     if (retry === 'never') return 'error';
     if (error instanceof PatchError && retry !== 'backoff') {
