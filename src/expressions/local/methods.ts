@@ -36,12 +36,6 @@ function countOf(value: LocalValue): number {
   return count >= 0 && count <= COUNT_MAX ? count : decline();
 }
 
-function numberOf(value: LocalValue, budget: Budget): number {
-  const primitive = primitiveOf(value);
-  if (typeof primitive === 'string') budget.read(primitive.length);
-  return Number(primitive);
-}
-
 function optional<T>(value: LocalValue, of: (value: LocalValue) => T): T | undefined {
   return value === undefined ? undefined : of(value);
 }
@@ -50,12 +44,21 @@ export function primitiveOf(value: LocalValue): string | number | boolean | null
   return typeof value === 'object' && value !== null ? decline() : value;
 }
 
+/** A text is read to the end. */
+export function operand(value: LocalValue, budget: Budget): ReturnType<typeof primitiveOf> {
+  const primitive = primitiveOf(value);
+  if (typeof primitive === 'string') budget.read(primitive.length);
+  return primitive;
+}
+
 /** As `String` converts it. */
 export function printed(value: LocalValue, budget: Budget): string {
-  const primitive = primitiveOf(value);
-  if (typeof primitive !== 'string') return `${primitive}`;
-  budget.read(primitive.length);
-  return primitive;
+  return `${operand(value, budget)}`;
+}
+
+/** As `Number` converts it. */
+export function numberOf(value: LocalValue, budget: Budget): number {
+  return Number(operand(value, budget));
 }
 
 /** What to search for: the time of a search may be the product of both lengths. */
@@ -419,15 +422,7 @@ export const FUNCTIONS: ReadonlyMap<string, LocalFunction> = new Map<string, Loc
   ['Math.round', numeric(Math.round)],
   ['Math.sign', numeric(Math.sign)],
   ['Math.trunc', numeric(Math.trunc)],
-  [
-    'Number',
-    (args, { budget }) => {
-      if (args.length !== 1) return decline();
-      const value = primitiveOf(args[0]);
-      if (typeof value === 'string') budget.read(value.length);
-      return Number(value);
-    },
-  ],
+  ['Number', (args, { budget }) => (args.length === 1 ? numberOf(args[0], budget) : decline())],
   ['Number.isFinite', one((value) => Number.isFinite(value))],
   ['Number.isInteger', one((value) => Number.isInteger(value))],
   ['Number.isNaN', one((value) => Number.isNaN(value))],

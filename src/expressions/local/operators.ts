@@ -1,25 +1,17 @@
 /** The operators that the daemon applies, as the language converts their operands. */
 
 import { type Budget, decline } from './budget.ts';
-import { primitiveOf } from './methods.ts';
+import { numberOf, operand } from './methods.ts';
 import type { LocalValue } from './types.ts';
 
 type UnaryOperator = (value: LocalValue, budget: Budget) => LocalValue;
 type BinaryOperator = (left: LocalValue, right: LocalValue, budget: Budget) => LocalValue;
-type Primitive = ReturnType<typeof primitiveOf>;
-
-/** A text that an operator reads to the end. */
-function operand(value: LocalValue, budget: Budget): Primitive {
-  const primitive = primitiveOf(value);
-  if (typeof primitive === 'string') budget.read(primitive.length);
-  return primitive;
-}
 
 export const UNARY_OPERATORS: Readonly<Record<string, UnaryOperator>> = {
   '!': (value) => !value,
-  '+': (value, budget) => Number(operand(value, budget)),
-  '-': (value, budget) => -Number(operand(value, budget)),
-  '~': (value, budget) => ~Number(operand(value, budget)),
+  '+': (value, budget) => numberOf(value, budget),
+  '-': (value, budget) => -numberOf(value, budget),
+  '~': (value, budget) => ~numberOf(value, budget),
   typeof: (value) => typeof value,
   void: () => undefined,
 };
@@ -62,7 +54,7 @@ function compare(of: (left: Comparable, right: Comparable) => boolean): BinaryOp
 }
 
 function arithmetic(of: (left: number, right: number) => number): BinaryOperator {
-  return (left, right, budget) => of(Number(operand(left, budget)), Number(operand(right, budget)));
+  return (left, right, budget) => of(numberOf(left, budget), numberOf(right, budget));
 }
 
 export const BINARY_OPERATORS: Readonly<Record<string, BinaryOperator>> = {
