@@ -71,12 +71,10 @@ const RETRY_MS = 60_000;
  */
 export function reloadOnChange({ loaded, load, daemon, clock, logger }: ReloadOptions): Watching {
   let running = loaded.files;
-  let retry: Timer | undefined;
   /** Why a valid configuration was not applied. */
   let reported = '';
   const reload = async (texts: FileTexts): Promise<FileTexts | undefined> => {
     let files: FileTexts | undefined;
-    retry?.cancel();
     try {
       const next = await load();
       ({ files } = next);
@@ -91,7 +89,7 @@ export function reloadOnChange({ loaded, load, daemon, clock, logger }: ReloadOp
       if (files !== undefined && !agree(files, texts)) return files;
       daemon.reloadFailed(describedReason(error));
       const isInvalid = error instanceof ConfigError;
-      if (!isInvalid) retry = clock.schedule(RETRY_MS, () => watching.lookAgain());
+      if (!isInvalid) watching.lookAgainAfter(RETRY_MS);
       const what = isInvalid ? 'configuration file is invalid' : 'configuration was not applied';
       const isRepeated = !isInvalid && reported === messageOf(error);
       reported = isInvalid ? '' : messageOf(error);
@@ -103,12 +101,7 @@ export function reloadOnChange({ loaded, load, daemon, clock, logger }: ReloadOp
     return files;
   };
   const watching = watchConfigFiles(loaded.files, reload, clock);
-  return {
-    close() {
-      retry?.cancel();
-      watching.close();
-    },
-  };
+  return watching;
 }
 
 /** Settings that are valid, and most likely a mistake. */
@@ -162,19 +155,21 @@ export function watchConfigFiles(
   files: FileTexts,
   onChange: (texts: FileTexts) => Promise<FileTexts | undefined>,
   clock: Clock,
-): Watching & { lookAgain(): void } {
+): Watching & { lookAgainAfter(ms: number): void } {
   const closing = new AbortController();
   const folders = new Map<string, Watching>();
   let paths = [...files.keys()];
   let known = files;
   let isChanged = false;
   let looking: Promise<void> | undefined;
+  let again: Timer | undefined;
 
   const look = async (): Promise<void> => {
     while (isChanged && !closing.signal.aborted) {
       isChanged = false;
       const texts = await stillTexts(paths, clock, closing.signal);
       if (closing.signal.aborted || agree(texts, known)) continue;
+      again?.cancel();
       const read = (await onChange(texts)) ?? texts;
       paths = [...read.keys()];
       known = new Map([...read].filter(([path, text]) => texts.has(path) && texts.get(path) === text));
@@ -202,13 +197,17 @@ export function watchConfigFiles(
 
   follow();
   return {
-    /** `onChange` is called although nothing has changed. */
-    lookAgain() {
-      known = new Map();
-      schedule();
+    /** Then, `onChange` is called although nothing has changed, unless it was called earlier. */
+    lookAgainAfter(ms) {
+      if (closing.signal.aborted) return;
+      again = clock.schedule(ms, () => {
+        known = new Map();
+        schedule();
+      });
     },
     close() {
       closing.abort();
+      again?.cancel();
       for (const watching of folders.values()) watching.close();
     },
   };

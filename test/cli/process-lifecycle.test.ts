@@ -242,6 +242,22 @@ describe('a running daemon', () => {
     expect(log).toMatchObject([{ level: 'error', msg, reason: '12 rights are missing' }]);
   });
 
+  test('is not waited for once it stops', async () => {
+    const file = fileNamed('config.yaml', PATCHED);
+    const { clock, log, look } = await running(file, () => {
+      throw new TerminalError('12 rights are missing');
+    });
+    writeFileSync(file, OTHER);
+    await look(2);
+    await whenSome(log);
+    for (const one of watching) one.close();
+    await eventually(
+      () => clock.nextDelayMs,
+      (delayMs) => delayMs === undefined,
+    );
+    expect(log).toHaveLength(1);
+  });
+
   test('has its configuration again when the file has its old content again', async () => {
     const file = fileNamed('config.yaml', PATCHED);
     const { applied, log, look } = await running(file);
