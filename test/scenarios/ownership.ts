@@ -376,17 +376,9 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
     ] as const)('a proxy %s, which answers 404, deletes nothing', async ([, answer], { expect }) => {
       await using world = await newWorld();
       const key = 'default/unrouted';
-      const proxy = await world.proxy('host');
-      const daemon = await world.startSync({
-        config: { endpointSyncer: { onHostDelete: 'deleteVirtual' } },
-        kubeconfigs: { host: proxy.path },
-      });
-      await createHostService(world, key);
-      const made = await world.createVirtual(key);
-      const copy = await world.whenCopied(key);
-      await world.settle(daemon);
+      const { proxies, daemon, made, copy } = await copiedThroughProxies(world, key);
       const unrouted: string[] = [];
-      proxy.behaviour = {
+      proxies.host.behaviour = {
         decide: ({ method, path }) => {
           if (!path.includes(`/endpoints/${world.hostKey(key)[1]}`)) return { kind: 'pass' };
           unrouted.push(method);
@@ -398,7 +390,7 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
         () => unrouted,
         (methods) => methods.filter((method) => method === 'PUT').length > 1,
       );
-      proxy.behaviour = {};
+      proxies.host.behaviour = {};
       const { metadata } = await world.whenCopied(key);
       await world.settle(daemon);
       expect([metadata.uid, (await world.virtual.get('Endpoints', ...pair(key))).metadata.uid]).toEqual([
@@ -410,23 +402,15 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
     test('an object that its owner has just opted out stays when its copy is deleted', async ({ expect }) => {
       await using world = await newWorld();
       const key = 'default/released';
-      const [virtual, host] = [await world.proxy('virtual'), await world.proxy('host')];
-      const daemon = await world.startSync({
-        config: { endpointSyncer: { onHostDelete: 'deleteVirtual' } },
-        kubeconfigs: { virtual: virtual.path, host: host.path },
-      });
-      await createHostService(world, key);
-      const made = await world.createVirtual(key);
-      await world.whenCopied(key);
-      await world.settle(daemon);
+      const { proxies, daemon, made } = await copiedThroughProxies(world, key);
       const probes: string[] = [];
-      host.behaviour = {
+      proxies.host.behaviour = {
         decide: ({ method, path }) => {
           if (method === 'POST' && path.includes('dryRun=All')) probes.push(path);
           return { kind: 'pass' };
         },
       };
-      const release = virtual.holdWatches('/endpoints');
+      const release = proxies.virtual.holdWatches('/endpoints');
       await world.mergeVirtual(key, {
         metadata: { annotations: { 'vcluster.loft.sh/controlled-by': 'other' } },
       });
@@ -445,17 +429,9 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
     }) => {
       await using world = await newWorld();
       const key = 'default/replaced';
-      const proxy = await world.proxy('host');
-      const daemon = await world.startSync({
-        config: { endpointSyncer: { onHostDelete: 'deleteVirtual' } },
-        kubeconfigs: { host: proxy.path },
-      });
-      await createHostService(world, key);
-      const made = await world.createVirtual(key);
-      const copy = await world.whenCopied(key);
-      await world.settle(daemon);
+      const { proxies, daemon, made, copy } = await copiedThroughProxies(world, key);
       const { uid: _uid, resourceVersion: _version, ...metadata } = copy.metadata;
-      proxy.behaviour = {
+      proxies.host.behaviour = {
         decide: async ({ method, path }) => {
           if (method === 'POST' && path.includes('/endpoints?') && path.includes('dryRun=All'))
             await world.host.create('Endpoints', { ...copy, metadata });
@@ -632,6 +608,20 @@ async function refuseOften(world: World, daemon: Daemon, key: string): Promise<v
 /** The Service in front of the copy, without a selector. */
 async function createHostService(world: World, key: string): Promise<void> {
   await world.host.create('Service', service(world.hostKey(key).join('/')));
+}
+
+/** An Endpoints whose copy has a Service in front of it, with `deleteVirtual`. */
+async function copiedThroughProxies(world: World, key: string) {
+  const proxies = { virtual: await world.proxy('virtual'), host: await world.proxy('host') };
+  const daemon = await world.startSync({
+    config: { endpointSyncer: { onHostDelete: 'deleteVirtual' } },
+    kubeconfigs: { virtual: proxies.virtual.path, host: proxies.host.path },
+  });
+  await createHostService(world, key);
+  const made = await world.createVirtual(key);
+  const copy = await world.whenCopied(key);
+  await world.settle(daemon);
+  return { proxies, daemon, made, copy };
 }
 
 function isReal({ clusters }: World): boolean {
